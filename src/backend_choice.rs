@@ -150,7 +150,8 @@ pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure
     }
 }
 
-/// Returns the only backend that the user's server options apply to, or `None` if they apply to all or there are none.
+/// Returns the only backend to which the user's server options apply. Returns `None` if they apply to all backends, or
+/// if the user gave no such options.
 fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     if servers.external.is_some() {
         let others = [
@@ -176,7 +177,8 @@ fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     }
 }
 
-/// Returns the servers of a command line, or for the backend `external` the configured servers if it names none.
+/// Returns the servers of a command line. If it names none, and the backend is `external`, returns the configured
+/// servers.
 ///
 /// # Errors
 /// Returns an error if they cannot be used as named, or if no backend would use them.
@@ -194,8 +196,8 @@ pub fn servers(
     Ok(servers)
 }
 
-/// Refuses servers that none of the backends would use, because the user believes that they are tested. `None` among
-/// the backends is one that is chosen later.
+/// Refuses servers that none of the backends would use, because the user would assume that they are tested. `None`
+/// stands for a backend that is chosen later.
 ///
 /// # Errors
 /// Returns an error for `--image` without containers, `--redis-server` without processes, and `--redis` without the

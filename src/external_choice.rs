@@ -1,5 +1,5 @@
-//! The user's own servers: from the command line or `picklock.toml` to the servers of a run, with the notes and the
-//! question that come before anything is written to them.
+//! The user's own servers: reads them from the command line or `picklock.toml`, and shows notes and asks for
+//! confirmation before anything is written to them.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::print;
 /// The backend needs servers.
 pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
 
-/// The options about servers of the user's own.
+/// The options about the user's own servers.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExternalArgs {
     /// Your own running servers (backend `external`): redis://USER:PASSWORD@HOST:PORT, or rediss:// for
@@ -93,8 +93,8 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
     }
 }
 
-/// Asks whether the run may write to the servers, and looks at them. Returns them with the names that the keys of the
-/// run will have, which they are in one line, and what is done to them and what is not.
+/// Asks for permission to write to the servers, and inspects them. Returns the servers with the prefix of the run's
+/// keys, one line that names them, and notes about the changes that the run makes to them.
 ///
 /// # Errors
 /// Returns an error if the user does not agree, or if a server cannot be used.
@@ -127,7 +127,7 @@ pub async fn plan(
     Ok((servers, reason, notes))
 }
 
-/// Returns the servers that are not on this machine, or that may not be.
+/// Returns the servers that are not certainly on this machine.
 async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     let mut far = Vec::new();
     for server in &servers.servers {
@@ -142,8 +142,8 @@ async fn far_ones(servers: &ExternalServers) -> Vec<String> {
     far
 }
 
-/// Returns the addresses that a server has named. A port of a machine on which the user has named another port does not
-/// count if that is this machine.
+/// Returns the addresses that a server has announced and the user has not named. Another port of a host on this machine
+/// that the user has named does not count.
 async fn newly_named(given: &ExternalServers, servers: &ExternalServers) -> Vec<String> {
     let given = &given.servers;
     let is_given = |server: &ExternalServer| {
@@ -211,7 +211,7 @@ fn reason(examined: &[ExaminedServer]) -> String {
 fn notes(servers: &ExternalServers, examined: &[ExaminedServer]) -> Vec<String> {
     let names = match &servers.prefix {
         Some(prefix) => format!("{prefix} in their names"),
-        // Each run of a matrix has another.
+        // Each run of a matrix has a different prefix.
         None => {
             format!("{DEFAULT_PREFIX} and a random word in their names, which differs between runs")
         }

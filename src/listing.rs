@@ -88,7 +88,7 @@ fn declared(spec: &OptionSpec) -> Value {
     })
 }
 
-/// Lists every option once, because an option means the same for every lock that has it.
+/// Lists every option once, because an option has the same meaning for every lock.
 fn options() -> Listing {
     let mut all: Vec<&OptionSpec> = Vec::new();
     for spec in LOCKS.iter().flat_map(|lock| lock.options) {

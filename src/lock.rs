@@ -177,7 +177,8 @@ fn check_options(lock: &LockSpec) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates the error for a name that no lock has. A likely guess is one line; otherwise the error lists what exists.
+/// Creates the error for an unknown name. If a similar name exists, the error is one line with that name; otherwise it
+/// lists all names.
 fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
     let refused = |text: Inert| Failure::Usage(inert!("--impl {}: {}", name, text));
     let known = || built_in_locks().map(|lock| lock.name);
@@ -228,7 +229,7 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
     ))
 }
 
-/// Returns the answer to the name of a library, which comes with its language.
+/// Returns the message for the name of a library in this language: how to create an adapter for it.
 fn adapter_for((language, library): (&str, &str)) -> String {
     format!(
         "no such lock; {library} is a library, and `picklock init --lang {language} --lib {library} {library}-lock` writes an adapter for it"
@@ -245,7 +246,7 @@ fn mutant_like(name: &str) -> Option<&'static str> {
     )
 }
 
-/// Returns the command that starts a file, by its interpreter if its ending tells which.
+/// Returns the command that starts a file, with an interpreter if the file's ending determines one.
 fn command_of_file(file: &str) -> String {
     let ending = Path::new(file).extension().and_then(OsStr::to_str);
     let interpreter = match ending {

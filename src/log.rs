@@ -1,4 +1,4 @@
-//! `picklock log`: everything that a kept run has seen, in order.
+//! `picklock log`: all recorded events of a saved run, ordered by time.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
         is_essential: !args.all && !args.json,
     };
     let entries = entries(&history, proxy.as_ref(), &wanted);
-    // Faults are shown whatever the user selects.
+    // Faults are always shown.
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
         return Err(Failure::Usage(inert!(
@@ -115,7 +115,7 @@ fn proxy(path: PathBuf) -> Result<Option<CommandLog>, Failure> {
     Ok(Some(log))
 }
 
-/// Returns the violations, each with the time at which it showed.
+/// Returns the violations, each with the time of its first evidence.
 fn violations(history: &History) -> Vec<(u64, String)> {
     let verdicts = judge(history);
     let violated = verdicts
@@ -147,7 +147,7 @@ fn parse_time(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// Parses the number of a worker: `1`, or `w1` as the log has it.
+/// Parses the number of a worker: `1`, or `w1` as in the log.
 fn worker(text: &str) -> Result<usize, &'static str> {
     let number = text.strip_prefix("worker ").or(text.strip_prefix('w'));
     let number = number.unwrap_or(text);

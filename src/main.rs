@@ -70,8 +70,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Stack of a thread that does all work, in bytes, which is the usual limit of the main thread.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// Does all work on the main thread, or on one that has a larger stack if the limit of the shell is too low for it.
-/// Both live as long as the process.
+/// Does all work on the main thread, or on a thread with a larger stack if the limit of the shell is too low. Either
+/// thread lives as long as the process.
 fn main() -> ExitCode {
     let limit = rustix::process::getrlimit(Resource::Stack).current;
     if limit.is_none_or(|limit| limit >= STACK_BYTES / 2) {
@@ -138,7 +138,7 @@ fn run() -> ExitCode {
 
 /// Prints the output of `--help` or `--version`, or the usage error.
 fn print_clap_error(clap_error: &clap::Error, args: &[OsString]) -> ExitCode {
-    // The message may quote an argument that comes from elsewhere.
+    // The message may quote an argument with foreign text.
     let message = Inert::with_styles(&clap_error.render().ansi().to_string());
     let message = misplaced_password::hidden(&message, args);
     if clap_error.use_stderr() {
@@ -165,13 +165,13 @@ fn output_is_lost(reason: &str) -> ExitCode {
     ExitCode::from(exit::ENVIRONMENT)
 }
 
-/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error, which names the file. Without a handler, the
+/// Turns a write beyond the limit of file sizes (`ulimit -f`) into an error that names the file. Without a handler, the
 /// signal would end the process.
 fn refuse_writes_beyond_the_limit() -> Result<(), Failure> {
     let runtime = runtime()?;
     let _entered = runtime.enter();
     let number = rustix::process::Signal::XFSZ.as_raw();
-    // The handler stays. Unlike a signal that is ignored, it is not passed on to children.
+    // The handler stays installed. Unlike an ignored signal, it is not inherited by children.
     signal(SignalKind::from_raw(number))
         .map(drop)
         .map_err(|error| Failure::Environment(inert!("cannot listen for signals: {}", error)))

@@ -1,4 +1,4 @@
-//! Hides the password of a URL that was typed in a wrong place, or wrongly, from the error that quotes it.
+//! Removes the password of a misplaced or mistyped URL from the error that quotes the URL.
 
 use std::cmp::Reverse;
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use picklock_reports::escape::visible;
 use picklock_reports::inert::Inert;
 
-/// Returns the text of an error without the passwords of the words of the command line.
+/// Returns the text of an error without the passwords that the command line contains.
 pub fn hidden(error: &Inert, args: &[OsString]) -> Inert {
     let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let values = args.iter().flat_map(|arg| {
@@ -33,7 +33,7 @@ fn without_password(word: &str) -> Option<String> {
     let (scheme, rest) = word.split_at(scheme);
     let is_url = !scheme.is_empty();
     if let Some((user, place)) = rest.rsplit_once('@') {
-        // The name of a variable is no secret.
+        // The name of a variable is not secret.
         let is_variable = user
             .split_once(':')
             .is_some_and(|(_, it)| it.starts_with('$'));
@@ -41,7 +41,7 @@ fn without_password(word: &str) -> Option<String> {
         let is_login = is_url || (user.contains(':') && !is_command);
         return (is_login && !is_variable).then(|| format!("{scheme}…@{place}"));
     }
-    // The end of the URL may be missing, so that a password is where the port should be.
+    // If the end of the URL is missing, the password is in the place of the port.
     let authority = rest.split('/').next().unwrap_or_default();
     let (_, port) = authority.split_once(':')?;
     let is_port = port.bytes().all(|byte| byte.is_ascii_digit());

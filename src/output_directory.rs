@@ -2,7 +2,8 @@
 //! lead out of the directory, to files that are not Picklock's. The directory itself may be a link.
 //!
 //! The directory is opened once, and every step on the way is opened relative to the one before (`openat` with
-//! `O_NOFOLLOW`), so that a link that appears in the meantime is refused as well, in place of the directory too.
+//! `O_NOFOLLOW`), so that a link that appears in the meantime is refused as well, even if it replaces the directory
+//! itself.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -35,8 +36,8 @@ pub struct OutputDirectory {
     opened: Arc<OnceLock<OwnedFd>>,
 }
 
-/// A directory below an [`OutputDirectory`] for another process of Picklock. The path is valid until this is dropped,
-/// and leads to this very directory even if a link takes its place.
+/// A directory below an [`OutputDirectory`] for another process of Picklock. The path is valid until this value is
+/// dropped, and leads to the same directory even if a link takes its place.
 #[derive(Debug)]
 pub struct HandedDirectory(OwnedFd);
 
@@ -47,7 +48,7 @@ impl HandedDirectory {
         PathBuf::from(format!("/proc/{}/fd/{descriptor}", std::process::id()))
     }
 
-    /// Replaces this path in a message of the other process by one that the user knows.
+    /// Replaces this path in a message of the other process with the path that the user typed.
     pub fn named(&self, message: &str, path: &Path) -> String {
         message.replace(&*self.path().to_string_lossy(), &path.to_string_lossy())
     }
@@ -64,7 +65,7 @@ impl OutputDirectory {
         }
     }
 
-    /// Returns the directory as one whose name is Picklock's choice, so that it must not be a symbolic link either.
+    /// Marks the directory as a default one, which must not be a symbolic link either.
     pub fn by_default(self) -> Self {
         OutputDirectory {
             may_be_link: false,
@@ -103,7 +104,7 @@ impl OutputDirectory {
     pub fn lock(&self) -> io::Result<()> {
         match fs::flock(self.opened()?, FlockOperation::NonBlockingLockExclusive) {
             Err(Errno::WOULDBLOCK) => Err(io::Error::other("another picklock is writing to it")),
-            // A file system may not have locks.
+            // Some file systems do not support locks.
             _ => Ok(()),
         }
     }
@@ -237,7 +238,7 @@ impl OutputDirectory {
     /// Returns the directory itself.
     ///
     /// # Errors
-    /// Returns an error if it cannot be opened, or if its path leads elsewhere since it was opened.
+    /// Returns an error if it cannot be opened, or if its path no longer leads to the directory that was opened.
     fn opened(&self) -> io::Result<&OwnedFd> {
         let Some(opened) = self.opened.get() else {
             let flags = if self.may_be_link {
@@ -362,7 +363,7 @@ mod tests {
         }
         let text = || std::fs::read_to_string(elsewhere.join("in/run.json")).unwrap();
         assert_eq!(text(), "theirs");
-        // A link in place of the file is replaced, and what it led to stays.
+        // A link in place of the file is replaced, and its target is unchanged.
         output
             .write(Path::new("file"), |file| file.write_all(b"ours"))
             .unwrap();
@@ -385,7 +386,7 @@ mod tests {
         let handed = output.hand_over(Path::new("a/run")).unwrap();
         std::fs::rename(root.join("a"), root.join("b")).unwrap();
         symlink(theirs.join("a"), root.join("a")).unwrap();
-        // Another process that was given the directory goes on with the directory itself.
+        // Another process that received the directory continues with the directory itself.
         std::fs::write(handed.path().join("run.json"), "").unwrap();
         assert!(root.join("b/run/run.json").exists());
         assert!(output.create(Path::new("a/new")).is_err());

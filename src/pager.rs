@@ -22,8 +22,8 @@ pub fn show(text: &Inert) {
     print::out(text);
 }
 
-/// Replaces this process by the pager, which then gets the keys that the user presses, such as Ctrl-C. Returns if that
-/// is not possible.
+/// Replaces this process with the pager, which then receives the user's keys, such as Ctrl-C. Returns only if that is
+/// not possible.
 fn become_pager(text: &Inert) -> Option<()> {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let words = shell_words::split(&pager).ok()?;

@@ -1,7 +1,7 @@
 //! The only module that prints. Colours respect NO_COLOR, CLICOLOR and pipes.
 //!
-//! It prints only [`Inert`] text, so that no text of a lock, a server, a file or a library can command a terminal or
-//! the runner of a CI job, whichever way it came.
+//! It prints only [`Inert`] text, so that no text of a lock, a server, a file or a library can issue commands to a
+//! terminal or to the runner of a CI job.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use picklock_reports::inert::Inert;
 
-/// The reason why some of the output was lost.
+/// The first error of a write to standard output.
 static LOST: OnceLock<String> = OnceLock::new();
 
 /// Minimum width for reports, in columns.

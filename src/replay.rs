@@ -1,4 +1,4 @@
-//! `picklock replay`: repeats a kept run, and compares the verdicts.
+//! `picklock replay`: repeats a saved run, and compares the verdicts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -71,7 +71,7 @@ Examples:
   picklock replay repro.toml --backend process
   picklock replay picklock-counterexamples/lease-stolen-release-1 --as-scenario regressions/stolen.toml";
 
-/// Writes the scenario of a run, named after its new file, and says what to add to the configuration.
+/// Writes the scenario of a run, named after its new file, and prints the lines to add to the configuration.
 fn write_scenario(then: &Repro, to: &Path) -> Result<u8, Failure> {
     let name = to.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     if to.extension() != Some(OsStr::new("toml")) || !name.chars().all(is_plain) {

@@ -25,7 +25,7 @@ const RUN: &str = "run.json";
 const MATRIX: &str = "matrix.json";
 const SEARCH: &str = "search.json";
 
-/// Reads all paths into one input. What cannot be read is omitted and listed in `skipped`.
+/// Reads all paths into one input. Paths that cannot be read are omitted, and listed in `skipped`.
 ///
 /// # Errors
 /// Returns an error if nothing could be read, with the reason for each path.
@@ -224,7 +224,7 @@ fn of_record(
 ) -> Evidence {
     let history = history(dir, &record, skipped);
     if let Some(history) = history.as_ref().filter(|history| !has_end(history)) {
-        // As in `picklock check`: the record may claim more than the history next to it can show.
+        // Judged again, as in `picklock check`, because the verdicts of the record need not match the history.
         record.verdicts = judge(history);
         skipped.push(format!(
             "{}: its end is missing, so the verdicts are those of the rest",

@@ -50,7 +50,8 @@ pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
     }
 }
 
-/// Returns everything that is needed to start the lock, because the configuration may no longer exist at replay.
+/// Returns all settings that are needed to start the lock, because the configuration may no longer exist when the run
+/// is replayed.
 fn repro_lock(lock: &LockSpec, record: &RunRecord) -> ReproLock {
     let command = lock.command.as_ref();
     let directory = command.and_then(|command| command.directory.as_ref());
@@ -153,7 +154,7 @@ fn is_configured(lock: &ReproLock) -> bool {
 /// Picklock may write to the user's servers on other machines.
 ///
 /// # Errors
-/// Returns an error if this picklock cannot run it because the lock or an option does not exist.
+/// Returns an error if the lock or an option does not exist in this version of Picklock.
 pub fn specification(
     repro: &Repro,
     file: PathBuf,
@@ -221,10 +222,10 @@ pub fn specification(
     })
 }
 
-/// Returns the path of the repro file: the path itself, or the file in the run directory that the path refers to.
+/// Returns the path of the repro file: the given path, or the repro file of the run directory to which it refers.
 ///
 /// # Errors
-/// Returns an error if there is none, with what is there instead.
+/// Returns an error if there is none, with a hint about the kind of the path.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     let Some(dir) = saved_run::directory(path)? else {
         return Ok(path.to_owned());

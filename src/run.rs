@@ -44,8 +44,8 @@ pub struct Reporting {
     pub no_rerun: bool,
 }
 
-/// Runs the specification in the wanted backend, judges it, prints the report, and saves the run. `None` in `wanted`
-/// selects the best available backend; the chosen one is set in the specification. A violated property is not an error.
+/// Runs the specification in the backend `wanted`, judges the run, prints the report, and saves the run. If `wanted` is
+/// `None`, the best available backend is selected and stored in the specification. A violated property is not an error.
 ///
 /// # Errors
 /// Returns an error if the machine cannot run it, or if it is interrupted before there is anything to report.
@@ -106,7 +106,7 @@ pub async fn execute(
     Ok(record)
 }
 
-/// Returns advice on inspecting a saved run that violates something.
+/// Returns advice on inspecting a saved run with a violation.
 fn look_closer(out: &Path, record: &RunRecord) -> Option<Inert> {
     let dir = out.display().to_string();
     let dir = quoted(&dir);

@@ -29,7 +29,7 @@ pub struct RunDirectory {
     inside: PathBuf,
 }
 
-/// Returns `true` if a file of a run directory has a name that Picklock gives to its files.
+/// Returns `true` if Picklock writes files of this name into run directories.
 pub fn is_of_run(name: &str) -> bool {
     let unfinished = name.strip_prefix('.');
     let unfinished = unfinished.and_then(|name| name.strip_suffix(".unfinished"));
@@ -49,7 +49,7 @@ pub fn is_of_run(name: &str) -> bool {
 
 impl RunDirectory {
     /// Creates the directory; it may exist if it contains no run. No other process of Picklock can write a run to it
-    /// until this is dropped.
+    /// until this value is dropped.
     ///
     /// # Errors
     /// Returns an error if it cannot be created, contains another run, or another process is writing one.
@@ -120,7 +120,7 @@ impl RunDirectory {
         self.describe(spec, record)
     }
 
-    /// Writes the files that name the run and its command: the repro file and the record.
+    /// Writes the files that describe the run and its command: the repro file and the record.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
@@ -135,7 +135,7 @@ impl RunDirectory {
         })
     }
 
-    /// Compresses the command log, which is nine tenths of a saved run, to a twentieth of its size.
+    /// Compresses the command log to about a twentieth of its size. It makes up nine tenths of a saved run.
     pub fn compress_wire(&self) -> Result<(), Failure> {
         let path = self.path(WIRE);
         let Ok(mut log) = self.output.open(&self.inside.join(WIRE)) else {

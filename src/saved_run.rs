@@ -32,7 +32,8 @@ const MAX_NAMED: usize = 3;
 /// Returns the directory of the run that a path refers to, or `None` if the path is another file.
 ///
 /// # Errors
-/// Returns an error if the path does not exist, or if the directory is not a run. The error lists the runs below it.
+/// Returns an error if the path does not exist, or if the directory is not a run. The error lists the runs below that
+/// directory.
 pub fn directory(path: &Path) -> Result<Option<PathBuf>, Failure> {
     let wrong = |text: Inert| Err(Failure::Usage(inert!("{}: {}", path.display(), text)));
     if !path.exists() {

@@ -71,8 +71,8 @@ pub enum Unsuited {
     SharedSeed,
 }
 
-/// Returns why this lock runs the scenario only if the user has named it, or `None` if it runs it anyway, as every
-/// built-in lock does.
+/// Returns why this lock runs the scenario only if the user has named it, or `None` if no such condition applies. None
+/// applies to built-in locks.
 pub fn unsuited(scenario: &Scenario, lock: &LockSpec) -> Option<Unsuited> {
     let workload = &scenario.workload;
     if lock.is_in_process() {
@@ -125,7 +125,7 @@ pub fn flag_of(one: Override) -> String {
 /// the real lock would be judged by another table. `is_ours` accepts the locks of the command.
 ///
 /// # Errors
-/// Returns an error with the name that was probably meant.
+/// Returns an error that suggests the similar name.
 pub fn no_mistyped_lock(
     typed: &str,
     scenario: &Scenario,
@@ -154,7 +154,7 @@ pub fn no_mistyped_lock(
     Ok(())
 }
 
-/// Returns advice about a text that is the names of several scenarios, or a part of a command line.
+/// Returns advice about a text that contains the names of several scenarios, or a part of a command line.
 fn several_or_stray(name: &str) -> Option<String> {
     if name.contains(['*', ',']) {
         return Some(format!(

@@ -16,7 +16,7 @@ impl Bar {
         self.0.set_message(message.checked().as_str().to_owned());
     }
 
-    /// Counts steps that are done.
+    /// Advances the bar by this number of steps.
     pub fn advance(&self, steps: u64) {
         self.0.inc(steps);
     }

@@ -45,7 +45,7 @@ struct Page {
     inline: String,
     /// The styles that apply to the text that comes next.
     styles: Vec<Style>,
-    /// The number of the next item of each list around this place, or `None` for bullets.
+    /// For each enclosing list, the number of its next item, or `None` for bullets.
     lists: Vec<Option<u64>>,
     /// The prefix of each line: indents of lists, and the bars of quotations.
     indent: String,

@@ -17,7 +17,7 @@ use crate::named_lock::{DOCKER, EXEC};
 /// If `backend` is `None`, the best available backend counts.
 ///
 /// # Errors
-/// Returns an error that lists the programs that the file would start, and how to agree to that.
+/// Returns an error that lists the programs that the file would start, and names the flag that permits them.
 pub fn check(
     repro: &Repro,
     file: &Path,

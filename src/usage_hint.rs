@@ -35,7 +35,7 @@ const RETIRED: [(&str, &str); 3] = [
 /// Flags that set a number of repetitions in other programs.
 const COUNTS: [&str; 5] = ["--runs", "--seeds", "--repeat", "--count", "--iterations"];
 
-/// Returns a question that suggests the nearest of these names, or an empty text if none is near.
+/// Returns a question that suggests the nearest of these names, or an empty text if no name is similar.
 pub fn or_meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     did_you_mean(word, known).map_or(String::new(), |question| format!("; {question}"))
 }

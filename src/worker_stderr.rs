@@ -46,7 +46,7 @@ fn lines(worker: usize, logs: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Beginnings of frames that belong to a runtime: of .NET, of the JVM, and of Go.
+/// Prefixes of stack frames that belong to a runtime: .NET, the JVM or Go.
 const RUNTIMES: [&str; 12] = [
     "System.",
     "Microsoft.",
@@ -62,8 +62,8 @@ const RUNTIMES: [&str; 12] = [
     "[signal ",
 ];
 
-/// Returns what precedes the function in each frame of a trace, if `line` is the first line of a trace with which a
-/// program ends. The last line of a Python trace has the reason, so those are not included.
+/// If `line` is the first line of a fatal trace, returns the text that precedes the function in each of its frames.
+/// Python traces are not included, because their last line has the reason.
 fn frame_mark(line: &str) -> Option<&'static str> {
     let of_jvm_or_net =
         line.starts_with("Unhandled exception") || line.contains("Exception in thread \"");
@@ -74,8 +74,8 @@ fn frame_mark(line: &str) -> Option<&'static str> {
         .or((of_go || of_rust).then_some(""))
 }
 
-/// Returns the first line of the last fatal trace, and its first frame that is not the runtime's. A Rust trace has its
-/// message there.
+/// Returns the first line of the last fatal trace, and the next line of interest: the first frame that does not belong
+/// to a runtime, or the message of a Rust trace.
 fn fatal_trace<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
     let (first, mark) = lines
         .iter()
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// Its last line says what happened.
+    /// The last line of a Python trace has the reason.
     #[test]
     fn trace_of_python_is_no_fatal_trace() {
         let thread = "Exception in thread Thread-1 (renew):\nTraceback (most recent call last):\nValueError: no";

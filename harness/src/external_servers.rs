@@ -323,6 +323,8 @@ pub struct SharedServers {
     pub prefix: String,
     /// Addresses of the Redis Cluster's masters, as they announce each other. Empty if there is no Cluster.
     pub cluster: Vec<String>,
+    /// Address of each node, if there is no Cluster.
+    pub nodes: Vec<String>,
     /// The environment variables that contain the servers' passwords. They are removed from the workers' environments.
     pub secrets: Vec<String>,
 }
@@ -330,14 +332,17 @@ pub struct SharedServers {
 impl SharedServers {
     /// Creates the data of a run on these servers.
     pub fn from_servers(servers: &ExternalServers) -> SharedServers {
+        let places = servers.servers.iter().map(ExternalServer::place).collect();
+        let (cluster, nodes) = if servers.is_cluster {
+            (places, Vec::new())
+        } else {
+            (Vec::new(), places)
+        };
         SharedServers {
             token: format!("{}-", servers.token),
             prefix: servers.key_prefix(),
-            cluster: if servers.is_cluster {
-                servers.servers.iter().map(ExternalServer::place).collect()
-            } else {
-                Vec::new()
-            },
+            cluster,
+            nodes,
             secrets: servers
                 .passwords()
                 .map(|it| it.variable().to_owned())

@@ -1,4 +1,4 @@
-//! Trying to take a lock until it succeeds or the wait is over, for all locks that make one attempt after another.
+//! Repeats attempts to take a lock until one succeeds or the wait is over.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::Context;
 use crate::contract::Taken;
 use crate::lease::Lease;
 
-/// A lock that is taken by one attempt after another.
+/// A lock that makes one attempt after another until it is taken.
 pub(crate) trait Attempts {
     /// Returns the context that the lock was given.
     fn context(&mut self) -> &mut Context;

@@ -34,9 +34,9 @@ pub struct Context {
 }
 
 impl Context {
-    /// Returns a name for the next grant that no other client has, the same for the same seed in a simulation: 20
-    /// random bytes in hexadecimal, the size that redis.io proposes ("we can assume it's 20 bytes from /dev/urandom").
-    /// Every attempt to acquire gets a new one: tokens that live longer are bug class S12.
+    /// Returns a unique name for the next grant: 20 random bytes in hexadecimal, the size that redis.io proposes ("we
+    /// can assume it's 20 bytes from /dev/urandom"). In a simulation, the seed determines it. Every attempt to acquire
+    /// must use a new name; otherwise the lock has a bug of class S12.
     pub fn token(&mut self) -> String {
         let bytes: [u8; 20] = self.rng.random();
         let mut hex = String::with_capacity(2 * bytes.len());

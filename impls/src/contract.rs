@@ -1,4 +1,4 @@
-//! The lock contract: what a lock must be able to do, and how it may fail.
+//! The lock contract: the operations of a lock, and their errors.
 //!
 //! A lock implements [`Lock`]. The harness uses only its object-safe twin [`DynLock`], which is implemented for every
 //! `Lock`.
@@ -135,8 +135,8 @@ pub trait Lock {
         self.release(key, grant)
     }
 
-    /// Does what the library does when the client's process has started, before its first acquisition. The default does
-    /// nothing.
+    /// Performs the library's actions at the start of the client's process, before its first acquisition. The default
+    /// does nothing.
     fn start(&mut self) -> impl Future<Output = ()> {
         std::future::ready(())
     }
@@ -153,7 +153,7 @@ pub trait Lock {
         false
     }
 
-    /// Returns for how long the key of the lock may stay after a release.
+    /// Returns the maximum time for which the key of the lock may stay after a release.
     fn min_hold(&self) -> Duration {
         Duration::ZERO
     }
@@ -163,8 +163,8 @@ pub trait Lock {
         Kind::Mutex
     }
 
-    /// Like [`Lock::acquire`], but as a reader, which other readers do not exclude. Only a read/write lock has it; its
-    /// `acquire` lets a writer in.
+    /// Like [`Lock::acquire`], but as a reader, which other readers do not exclude. Only read/write locks implement
+    /// this method; their `acquire` is for writers.
     fn acquire_shared(
         &mut self,
         _key: &str,
@@ -176,8 +176,7 @@ pub trait Lock {
     }
 
     /// Returns the grant, with its epoch as the fencing token, if the client still leads and may act now. Returns
-    /// `Ok(None)` if it does not lead. Only a leader election answers this otherwise than the default, which lets the
-    /// holder act.
+    /// `Ok(None)` if it does not lead. Only leader elections override the default, which lets the holder act.
     fn may_act(&mut self, _key: &str, grant: &Grant) -> impl Future<Output = Taken> {
         std::future::ready(Ok(Some(grant.clone())))
     }
@@ -187,7 +186,7 @@ pub trait Lock {
         false
     }
 
-    /// Like [`Lock::acquire`], but takes this many permits of a semaphore, all or none of them. The grant stands for
+    /// Like [`Lock::acquire`], but takes this many permits of a semaphore, all or none of them. There is one grant for
     /// all of them, so one release gives all of them back.
     fn acquire_permits(
         &mut self,

@@ -8,7 +8,7 @@
 //! - the environment of a lock: [`Node`] and [`Context`]
 //! - the choices of its user: [`OptionSpec`], and [`Options`] once they are checked
 //! - the building blocks of locks: lease, attempts with patience, renewal, stopwatch, token, one node or a quorum
-//! - [`reference`]: which built-in lock is the standard for another lock
+//! - [`reference`]: the built-in lock that is the reference for another lock
 //! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
 //!
 //! Codes such as S4, L11 or K3 in comments name known classes of lock bugs. S is a safety bug, such as two holders or a
@@ -212,7 +212,7 @@ pub struct BuiltInLock {
     pub nodes: usize,
     /// Number of replicas that each node needs.
     pub replicas: usize,
-    /// How many clients may hold it at the same time.
+    /// Its kind, which determines how many clients may hold it at the same time.
     pub kind: Kind,
     /// The options that its user can set.
     pub options: &'static [&'static OptionSpec],
@@ -238,15 +238,15 @@ impl BuiltInLock {
         }
     }
 
-    /// Returns `true` if the lock promises to renew its lease in the background, as every lock does that has an option
-    /// for the interval.
+    /// Returns `true` if the lock promises to renew its lease in the background. A lock does so if it has an option for
+    /// the interval.
     #[must_use]
     pub fn renews(&self) -> bool {
         let interval = renewal::RENEW_EVERY.name;
         self.options.iter().any(|option| option.name == interval)
     }
 
-    /// Returns this lock as one of another kind.
+    /// Returns this lock with another kind.
     pub(crate) const fn of_kind(mut self, kind: Kind) -> Self {
         self.kind = kind;
         self

@@ -1,4 +1,4 @@
-//! One Redis server as a lock sees it: any redis-rs connection.
+//! One Redis server for a lock: any redis-rs connection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Retrying: how long to wait between two attempts, and when to give up.
+//! Retries: the pause between two attempts, and the end of the attempts.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) const RETRY_JITTER: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Absolute(Duration::from_millis(40))),
 };
 
-/// The options of a lock that only lets its user choose how often it retries.
+/// The options of a lock whose user can only set the pauses between attempts.
 pub(crate) const RETRY: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER];
 
 /// The time for which a client that did not get the lock continues to try.

@@ -1,11 +1,11 @@
-//! How many permits of a semaphore one acquisition takes, and the names under which it holds them.
+//! Acquisitions of several permits of a semaphore, and the names of the permits.
 
 use std::time::Duration;
 
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, LockError, Taken};
 
-/// What separates the name of a holder from the number of its permits.
+/// Separator between the name of a holder and the number of its permits.
 const TIMES: char = '*';
 
 /// A semaphore whose attempts take as many permits as were requested last.
@@ -38,7 +38,7 @@ pub(crate) fn token(name: &str, permits: u32) -> String {
     }
 }
 
-/// Returns how many permits a grant stands for.
+/// Returns the number of permits of a grant.
 pub(crate) fn permits_of(grant: &Grant) -> u32 {
     let permits = grant.token.rsplit_once(TIMES);
     permits.and_then(|(_, it)| it.parse().ok()).unwrap_or(1)

@@ -17,7 +17,7 @@ use crate::locks::set_nx_px::{COMPARE_AND_DELETE, COMPARE_AND_PEXPIRE, set_nx_px
 pub(crate) struct Answers {
     /// Number of nodes that executed the request.
     pub(crate) yes: usize,
-    /// Number of nodes that did not, because the key is another client's or does not exist.
+    /// Number of nodes that did not execute it, because the key is another client's or does not exist.
     pub(crate) no: usize,
     /// Errors of the nodes that failed.
     pub(crate) failed: Vec<LockError>,

@@ -1,4 +1,4 @@
-//! The built-in lock that suits as a reference for another lock.
+//! Finds the built-in lock that is the reference for another lock.
 
 use crate::{BuiltInLock, Kind, built_in};
 
@@ -55,7 +55,7 @@ const fn claims(renews: bool, fences: bool) -> Claims {
 /// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
 /// if no built-in lock uses that number of servers, because then no results are comparable.
 pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
-    // Of the other kinds there is one lock each.
+    // Each of the other kinds has only one lock.
     let is_mutex = claims.kind == Kind::Mutex;
     let claims_no_more = |its: &Claims| {
         !is_mutex || (claims.fences || !its.fences) && (claims.renews || !its.renews)
@@ -67,9 +67,10 @@ pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Bu
     fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
 }
 
-/// Returns the standard for a lock on these servers: the best lock on as many, or else the best lock of the same kind,
-/// which takes one node or a majority. What that lock keeps does not depend on the number of servers, except in
-/// scenarios that state the number that they need. Returns `None` for two nodes, which no majority survives.
+/// Returns the reference for a lock on these servers: the best lock on the same number of servers, or else the best
+/// lock that uses one node or a majority. The results of the latter do not depend on the number of servers, except in
+/// scenarios that require a certain number. Returns `None` for two nodes, because a majority of two cannot survive the
+/// loss of one.
 pub fn standard(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
     let alike = || match nodes {
         1 => best(1, 0, claims),

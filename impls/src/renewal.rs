@@ -31,13 +31,13 @@ enum Word {
 /// The rules that make renewing safe. Each mutant lacks one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
-    /// An expired lease is not renewed.
+    /// Whether an expired lease is no longer renewed.
     pub(crate) minds_the_lease: bool,
-    /// The holder gets a loss report.
+    /// Whether the holder gets a loss report.
     pub(crate) tells_of_loss: bool,
-    /// A released lock is no longer renewed.
+    /// Whether a released lock is no longer renewed.
     pub(crate) ends_at_release: bool,
-    /// Each grant has its own renewal.
+    /// Whether each grant has its own renewal.
     pub(crate) renews_every_grant: bool,
 }
 
@@ -124,7 +124,7 @@ impl Renewals {
                 std::future::pending::<()>().await;
                 continue;
             };
-            // A notice that was sent before the renewal ended and is read only now is no longer true.
+            // A notice that was sent before the end of its renewal, but is read only now, is outdated.
             if !self.tasks.contains_key(&token) {
                 continue;
             }
@@ -159,8 +159,8 @@ async fn keep_alive(
 ) {
     let (mut pause, mut failed) = (rhythm.every, false);
     loop {
-        // Without a lease there is no deadline. A failed request must not be repeated without a pause then, and the
-        // pauses grow, because the server may be gone for good.
+        // Without a lease there is no deadline. Failed requests are then repeated with growing pauses, because the
+        // server may be gone permanently.
         let left = until.left();
         let is_unhurried = failed && left.is_zero();
         tokio::time::sleep(if is_unhurried { pause } else { pause.min(left) }).await;

@@ -68,7 +68,7 @@ impl<L: Renewable> Lock for Renewing<L> {
 
     async fn terminate(&mut self, held: &[(String, Grant)]) {
         for (key, grant) in held {
-            // Nobody is left to whom a failure could be reported.
+            // The client is ending, so a failure cannot be reported.
             self.release(key, grant).await.ok();
         }
     }

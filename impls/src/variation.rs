@@ -59,7 +59,7 @@ pub(crate) trait Variation: Sized + 'static {
     async fn terminate(_lock: &mut Varied<Self>, _held: &[(String, Grant)]) {}
 }
 
-/// The lock with this variation.
+/// `set-nx-px` with a variation.
 pub(crate) struct Varied<V> {
     /// The original lock, with the connection and the context.
     pub(crate) original: SetNxPx,

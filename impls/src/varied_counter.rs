@@ -19,7 +19,7 @@ pub(crate) enum Mistake {
     CountsOne,
     /// A release gives back one permit, however many were taken.
     ReturnsOne,
-    /// It takes one permit after the other, and keeps them if it does not get all.
+    /// An acquisition takes its permits one by one, and keeps them if it does not get all.
     KeepsPart,
 }
 

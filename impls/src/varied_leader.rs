@@ -1,5 +1,5 @@
-//! A leader election that is renewed in the background, with or without a mistake. `leader` and the mutants of it are
-//! made from it.
+//! A leader election that is renewed in the background, with or without a mistake. `leader` and its mutants are built
+//! from it.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::{BuiltInLock, Context, DynLock, Kind, Node};
 /// The mistake of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// It believes that it leads until it resigns, whatever its renewals return.
+    /// The client considers itself the leader until it resigns, whatever its renewals return.
     Believes,
-    /// It counts a renewal before the server has confirmed it, and does not take that back.
+    /// The client counts a renewal before the server has confirmed it, and does not undo this on a failure.
     RolledBack,
-    /// It checks that the key exists, and not whose it is.
+    /// The client checks that the key exists, but not that the key is its own.
     AnyKey,
-    /// A renewal writes the key, whether or not it is still there.
+    /// A renewal writes the key, whether or not it still exists.
     Revives,
-    /// The name of a candidate is that of its host, and the key's owner may take it again.
+    /// A candidate has the name of its host, and a candidate whose name is in the key may take it again.
     HostName,
     /// The counter of the epochs expires with the key.
     EpochExpires,
-    /// It does not stop renewing when it resigns, and does not free the key.
+    /// The client neither stops renewing nor frees the key when it resigns.
     KeepsOn,
 }
 
@@ -114,7 +114,7 @@ impl Leader {
             .begin(options, grant, lease.duration(), renewal);
     }
 
-    /// Counts one more epoch, with a counter that expires with the key.
+    /// Increments the epoch, with a counter that expires with the key.
     async fn expiring_epoch(&mut self, key: &str, lease: Lease) -> Result<u64, LockError> {
         let counter = format!("{key}:epoch");
         let redis = &mut self.original.redis;
@@ -125,7 +125,8 @@ impl Leader {
         Ok(epoch)
     }
 
-    /// Returns `true` if the key is there, and this client's unless the mistake is not to look at that.
+    /// Returns `true` if the key exists and is this client's. With the mistake `AnyKey`, the owner of the key is not
+    /// checked.
     async fn owns_key(&mut self, key: &str, token: &str) -> Result<bool, LockError> {
         let value: Option<String> = self.original.redis.ask(Cmd::get(key)).await?;
         let is_any_key = self.mistake == Some(Mistake::AnyKey);
@@ -208,7 +209,7 @@ impl Lock for Leader {
 
     async fn terminate(&mut self, held: &[(String, Grant)]) {
         for (key, grant) in held {
-            // Nobody is left to whom a failure could be reported.
+            // The client is ending, so a failure cannot be reported.
             Lock::release(self, key, grant).await.ok();
         }
     }

@@ -12,22 +12,22 @@ use crate::rwlocks::by_server_time::ReadWriteLock;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Kind, Node};
 
-/// Lets a reader or a writer in, with a mistake.
+/// Grants the lock to a reader or a writer, with a mistake.
 static TAKE_ANY_HOLD: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("mutants/take_any_hold.lua")));
 
 /// The mistake of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// A reader does not look for a writer.
+    /// A reader does not check for a writer.
     ReaderIgnoresWriter,
-    /// A writer does not look for readers.
+    /// A writer does not check for readers.
     WriterIgnoresReaders,
-    /// An acquisition looks for the others in one command, and gets in by the next one.
+    /// An acquisition checks for other holders in one command, and adds its own hold in the next.
     CountsThenAdds,
     /// An acquisition never removes dead holders.
     KeepsExpired,
-    /// A release lets all holders out.
+    /// A release ends the holds of all clients.
     ReleasesAll,
     /// A waiting writer leaves no mark.
     StarvesWriters,
@@ -67,7 +67,7 @@ impl VariedReadWriteLock {
         VariedReadWriteLock { original, mistake }
     }
 
-    /// Gets in by one script, with a mistake.
+    /// Takes the lock with one script, with a mistake.
     async fn take(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let holder = self.original.holder(name);
@@ -82,7 +82,7 @@ impl VariedReadWriteLock {
         Ok(taken.then(|| lease.grant(holder, asked)))
     }
 
-    /// Looks for the others, and gets in by a second command if no holder excludes it.
+    /// Checks for other holders, and adds its own hold in a second command if no holder excludes it.
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let holder = self.original.holder(name);

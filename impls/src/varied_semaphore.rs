@@ -13,7 +13,7 @@ use crate::semaphores::by_server_time::{Clock, Semaphore};
 use crate::stopwatch::{Deadline, Stopwatch};
 use crate::{BuiltInLock, Context, Kind, Node};
 
-/// Maximum length of a `BLPOP`, which is shorter than a client waits for a reply.
+/// Maximum length of a `BLPOP`, which is shorter than the client's time limit for replies.
 const NAP: Duration = Duration::from_millis(50);
 
 /// Takes a permit, with a mistake.
@@ -27,7 +27,7 @@ static RELEASE_OLDEST: LazyLock<Script> =
 /// The mistake of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// An acquisition grants one permit more than there are.
+    /// An acquisition grants one permit more than exist.
     OneTooMany,
     /// An acquisition counts in one command, and takes a permit in the next one.
     CountsThenAdds,
@@ -35,7 +35,7 @@ pub(crate) enum Mistake {
     KeepsExpired,
     /// A release gives back the oldest permit.
     ReleasesOldest,
-    /// A waiter sleeps until it has received as many signals as it wants permits, and a release sends one.
+    /// A waiter sleeps until it has received one signal per requested permit, but a release sends only one.
     SignalsOnce,
 }
 
@@ -76,7 +76,7 @@ impl VariedSemaphore {
         Ok(taken.then(|| lease.grant(name, asked)))
     }
 
-    /// Counts the permits, and takes one in a second command if one was left.
+    /// Counts the permits, and takes one in a second command if one is free.
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         let asked = Stopwatch::start();
         let redis = &mut self.original.redis;
@@ -94,7 +94,7 @@ impl VariedSemaphore {
         Ok(Some(grant))
     }
 
-    /// Sleeps until as many releases have sent a signal as permits are wanted, or the wait is over.
+    /// Sleeps until one signal per requested permit has arrived, or the wait is over.
     async fn sleep(&mut self, key: &str, until: Deadline) -> Result<(), LockError> {
         for _ in 0..self.original.permits {
             let mut signal: Option<(String, String)> = None;

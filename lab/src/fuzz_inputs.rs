@@ -115,7 +115,7 @@ fn at<T>(path: &Path, done: std::io::Result<T>) -> Result<T, InputsError> {
 mod tests {
     use super::*;
 
-    /// Unpacking and packing again must reproduce the file: libFuzzer loses no input.
+    /// Unpacking and packing again must reproduce the file, so that no input is lost.
     #[test]
     fn packed_inputs_are_those_that_were_unpacked() {
         let home = tempfile::tempdir().unwrap();

@@ -75,7 +75,7 @@ impl Dice {
     /// # Panics
     /// Panics if a drawn scenario is not valid.
     pub fn draw(&mut self) -> (&'static BuiltInLock, Scenario, u64) {
-        // The independent judge knows neither several holders of one lock nor clients with several locks.
+        // The independent judge supports neither locks with several holders nor clients with several locks.
         let all = LOCKS.iter().chain(MUTANTS);
         let locks: Vec<&'static BuiltInLock> =
             all.filter(|lock| lock.kind == Kind::Mutex).collect();

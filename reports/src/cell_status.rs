@@ -63,8 +63,8 @@ pub fn sign(cell: &Cell, property: Property) -> &'static str {
     status.sign()
 }
 
-/// Returns the story of this property in the shown run. If the unexpected result occurred in another run,
-/// returns the story of any violated property.
+/// Returns the story of the violation of this property in the shown run. If the unexpected result occurred in another
+/// run, returns the story of any violated property.
 pub fn story(cell: &Cell, property: Property) -> &[String] {
     let own = cell.verdicts.get(&property);
     let any = || {

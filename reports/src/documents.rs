@@ -115,11 +115,11 @@ pub fn read(text: &str) -> Result<Document, DocumentError> {
     }
 }
 
-/// Stands for a command that a document gives as the one that repeats it, and that Picklock would not have written.
+/// Replacement for the repeat command of a document if Picklock cannot have written that command.
 const HIDDEN_COMMAND: &str =
     "# not shown: the command in this file is not in the form that picklock writes";
 
-/// Replaces the command of a document that may come from anywhere, unless it only starts Picklock.
+/// Replaces the command of an untrusted document, unless the command only starts Picklock.
 fn hide_foreign_command(reproduce: &mut String) {
     if !reproduce.lines().all(escape::is_picklock_command) {
         HIDDEN_COMMAND.clone_into(reproduce);
@@ -142,7 +142,7 @@ fn format_of(text: &str) -> Result<Option<String>, DocumentError> {
     Ok(format.map(str::to_owned))
 }
 
-/// Parses the text again, because only this error has a line and a column.
+/// Parses the whole text, because only the error of this parser has a line and a column.
 fn valid<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<Box<T>, DocumentError> {
     serde_json::from_str(text)
         .map(Box::new)

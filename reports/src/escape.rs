@@ -1,8 +1,8 @@
 //! Makes untrusted text safe to print.
 //!
-//! Names, tokens and error messages come from the lock under test, and run records may come from any source.
-//! Terminals execute control characters, and bidirectional overrides make a line look like a different one.
-//! This module replaces both by escapes.
+//! Names, tokens and error messages come from the lock under test, and run records may come from any source. Terminals
+//! execute control characters, and bidirectional overrides make a line look like a different one. This module replaces
+//! both with escapes.
 //!
 //! [`visible`] is for a piece of foreign text. [`crate::inert::Inert`] is the only type that is printed.
 
@@ -25,7 +25,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// Escapes the first characters of what the runner of a CI job would execute as a command in this line.
+/// Escapes the first characters of each command in this line that the runner of a CI job would execute.
 fn inert(line: String) -> String {
     let line = without_marked_commands(line, "\\u{23}#");
     if !is_workflow_command(&line) {
@@ -48,7 +48,7 @@ fn is_name_of_command(c: char) -> bool {
     c == '[' || c.is_ascii_alphabetic()
 }
 
-/// Replaces the `##` of each such command by `mark`.
+/// Replaces the `##` of each such command with `mark`.
 pub(crate) fn without_marked_commands(text: String, mark: &str) -> String {
     if !has_marked_command(&text) {
         return text;
@@ -72,7 +72,7 @@ pub(crate) fn is_workflow_command(text: &str) -> bool {
     })
 }
 
-/// Returns `true` if a terminal or a reader may lose the character: a blank that is no ordinary space is copied as one.
+/// Returns `true` for blanks other than the ordinary space, which become ordinary spaces when they are copied.
 fn is_lost_in_copies(c: char) -> bool {
     is_control(c) || (c.is_whitespace() && c != ' ')
 }
@@ -196,7 +196,7 @@ pub fn visible_json(document: String) -> String {
     }
 }
 
-/// Replaces these characters by escapes in a JSON document. They must occur only inside strings.
+/// Replaces these characters with escapes in a JSON document. They must occur only inside strings.
 pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(document.len() + 16);
     for c in document.chars() {

@@ -41,7 +41,7 @@ pub fn slug(name: &str) -> String {
     format!("{plain}-{:08x}", hash(name))
 }
 
-/// Replaces every run of other characters by one `-`, and truncates the text to `max` characters.
+/// Replaces every sequence of other characters with one `-`, and truncates the text to `max` characters.
 fn plain(text: &str, max: usize) -> String {
     let mut plain = String::new();
     for c in text.chars() {

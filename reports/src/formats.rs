@@ -6,7 +6,7 @@ use crate::escape::visible_json;
 use crate::inert::Inert;
 use crate::report_input::ReportInput;
 
-/// One file of a report. Its content is made only from text that is inert in its format.
+/// One file of a report. Its content consists only of text that is inert in its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
     /// Path relative to the report's directory, with `/` between folders.
@@ -59,7 +59,7 @@ pub enum FormatError {
     #[error("{format}: there is nothing to write: {reason}")]
     Nothing {
         format: &'static str,
-        /// Description of the missing input, and how to get it.
+        /// Description of the missing input, with advice on how to get it.
         reason: &'static str,
     },
     #[error("the {operation} histogram of {cell} cannot be read: {reason}")]

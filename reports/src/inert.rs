@@ -1,8 +1,8 @@
 //! The only type that is printed.
 //!
 //! Text from a lock, a server, a file, the environment or a library is a `&str`, a path or an error. None of them can
-//! be printed: an output takes only [`Inert`], which is made from texts of this program, or by escaping. [`inert!`] is
-//! `format!` for it, and escapes all its arguments that are not inert yet.
+//! be printed: outputs accept only [`Inert`], which is created from texts of this program, or by escaping. [`inert!`]
+//! corresponds to `format!`, and escapes all arguments that are not inert yet.
 //!
 //! [`inert!`]: crate::inert
 
@@ -28,15 +28,15 @@ impl Inert {
         Inert(text.to_owned())
     }
 
-    /// Escapes the lines of a text. Its line breaks are kept: a foreign text could add lines to the output. Use
-    /// [`inert!`] for a foreign text within a line.
+    /// Escapes the lines of a text, and keeps its line breaks, so that a foreign text could add lines to the output.
+    /// Use [`inert!`] for a foreign text within a line.
     ///
     /// [`inert!`]: crate::inert
     pub fn lines(text: &str) -> Inert {
         Inert(visible_lines(text).into_owned())
     }
 
-    /// Makes a text with styles inert, which it keeps.
+    /// Makes a text inert, but keeps its styles.
     pub fn with_styles(text: &str) -> Inert {
         let is_plain = |c: char| c == '\n' || c == '\t' || !is_control(c);
         if text.chars().all(is_plain) && !text.contains("::") && !text.contains("##") {
@@ -74,7 +74,7 @@ impl Inert {
         &self.0
     }
 
-    /// Returns the text again, checked as a whole: texts that were joined may be a command together.
+    /// Returns the text again, checked as a whole, because joined texts may form a command together.
     pub fn checked(&self) -> Inert {
         Inert::with_styles(&self.0)
     }
@@ -106,7 +106,7 @@ impl FromIterator<Inert> for Inert {
 }
 
 /// Formats an [`Inert`] text like `format!`. All arguments that are not [`Inert`] are escaped, and stay on one line.
-/// Variables cannot be captured by the format, which would not escape them:
+/// The format cannot capture variables, because it would not escape them:
 ///
 /// ```
 /// let name = "\u{1b}[2J\nx";

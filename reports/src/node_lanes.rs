@@ -8,7 +8,7 @@ use picklock_scenarios::Phase;
 use picklock_verdicts::history::{History, KeyCommand, KeyName};
 use picklock_verdicts::key_history::{KeyHistory, SpanEnd, ValueSpan};
 
-/// Replaces the lanes in a drawing if the history has no key history.
+/// Text that a drawing shows in place of lanes if there is no key history.
 pub(crate) const NO_KEY_HISTORY: &str =
     "No key history: the values of the nodes' keys are unknown.";
 

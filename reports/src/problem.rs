@@ -1,4 +1,4 @@
-//! The problems of a run. Violations that one story tells are one problem, with one cause, one party at fault and one
+//! The problems of a run. Violations that share a story are one problem, with one cause, one party at fault and one
 //! remedy, in every report.
 
 use picklock_verdicts::check::{
@@ -13,7 +13,7 @@ const MAX_DECIDING: usize = 4;
 /// Number of last lines that are shown if a record does not name the deciding lines.
 const LAST_LINES: usize = 3;
 
-/// Violations that one story tells.
+/// Violations that share a story.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
     /// The party at fault.
@@ -28,7 +28,7 @@ pub struct Problem<'a> {
 /// A line of a story that decides a violation, with its time in nanoseconds since the run began, if it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deciding<'a> {
-    /// When it happened.
+    /// Time of the event.
     pub at_ns: Option<u64>,
     /// The text of the line.
     pub line: &'a str,
@@ -105,7 +105,7 @@ impl<'a> Problem<'a> {
         self.causes.first().map_or(property, |cause| cause.as_str())
     }
 
-    /// Returns what happened in one sentence, without a full stop.
+    /// Returns one sentence that describes the violation, without a full stop.
     pub fn headline(&self) -> String {
         let mut summaries: Vec<&str> = Vec::new();
         for (property, verdict) in self.properties.iter().zip(&self.verdicts) {
@@ -126,7 +126,7 @@ impl<'a> Problem<'a> {
         capitalized(&summaries.join(", and "))
     }
 
-    /// Returns whose fault it is and why, in a few sentences.
+    /// Returns a few sentences about the party at fault and the reason.
     pub fn fault(&self, verdicts: &Verdicts) -> String {
         let blame = Blame::from_verdicts(verdicts);
         let cause = self.causes.first().copied().unwrap_or(Cause::Undetermined);
@@ -170,7 +170,7 @@ impl<'a> Problem<'a> {
         text
     }
 
-    /// Returns a sentence about what became of the stock when two clients were inside, if the problem is that.
+    /// Returns a sentence about the damage to the stock if the problem is an overlap of holds.
     fn damage(&self, blame: &Blame) -> Option<&'static str> {
         if !self
             .properties
@@ -197,12 +197,12 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns what helps, or `None` if the cause is unknown.
+    /// Returns the remedy, or `None` if the cause is unknown.
     pub fn remedy(&self) -> Option<&'static str> {
         self.causes.iter().find_map(|cause| cause.remedy())
     }
 
-    /// Returns the lines of the story, each once, in order of time as far as stories are.
+    /// Returns the lines of the story, each once, approximately in order of time.
     pub fn story(&self) -> Vec<&'a str> {
         let mut lines: Vec<&str> = Vec::new();
         for line in self.verdicts.iter().flat_map(|verdict| &verdict.story) {
@@ -213,12 +213,12 @@ impl<'a> Problem<'a> {
         lines
     }
 
-    /// Returns the lines that decide the violation that has most of them.
+    /// Returns the deciding lines of the violation with the most deciding lines.
     pub fn deciding(&self) -> Vec<Deciding<'a>> {
         self.marked(|moment| !moment.is_fault)
     }
 
-    /// Returns the deciding lines, and before them the last fault that began earlier.
+    /// Returns the deciding lines, preceded by the last fault that began before them.
     pub fn fault_and_deciding(&self) -> Vec<&'a str> {
         let deciding = self.deciding();
         let first_ns = deciding.first().and_then(|one| one.at_ns);
@@ -245,7 +245,7 @@ impl<'a> Problem<'a> {
         let lines = wanted.filter_map(|it| Some(at(Some(it.at_ns), verdict.story.get(it.line)?)));
         let mut lines: Vec<Deciding<'a>> = lines.collect();
         if lines.len() > MAX_DECIDING {
-            // The last line is the damage.
+            // The last line is kept, because it describes the damage.
             lines.drain(MAX_DECIDING - 1..lines.len() - 1);
         }
         lines

@@ -9,7 +9,7 @@ use crate::inert;
 use crate::inert::Inert;
 use crate::units::{span_ms, time_ns};
 
-/// Shorter stalls of the harness are not mentioned.
+/// Minimum duration of a stall of the harness that is shown, in milliseconds.
 const MIN_STALL_MS: u64 = 50;
 
 /// Turns the events of one run into lines.
@@ -17,7 +17,7 @@ const MIN_STALL_MS: u64 = 50;
 pub struct Progress {
     /// Descriptions of the active faults, by fault id, for the line that reports the end.
     faults: BTreeMap<u32, String>,
-    /// The stalls so far: whose they were, how many, and the longest in milliseconds.
+    /// The stalls so far, by component: their number, and the longest one in milliseconds.
     stalls: BTreeMap<String, (u64, u64)>,
     /// The number of clients, if it is known. The probe after the run has the next number.
     workers: Option<usize>,
@@ -32,8 +32,8 @@ impl Progress {
         }
     }
 
-    /// Counts a stall, and returns `true` if the event is one. A busy machine has very many, so [`Self::stalls`] sums
-    /// them up instead of a line for each.
+    /// Counts the event if it is a stall, and returns `true` if so. A busy machine has very many stalls, so
+    /// [`Self::stalls`] summarises them instead of printing a line for each.
     pub fn counts_stall(&mut self, event: &EventKind) -> bool {
         let (who, length_ms) = match event {
             EventKind::HarnessStalled { late_ms } => ("the harness".to_owned(), *late_ms),
@@ -103,7 +103,7 @@ impl Progress {
     }
 }
 
-/// Describes an event of the probe, which takes each lock once after the clients have ended.
+/// Describes an event of the final inspection, which takes each lock once after the clients have ended.
 fn describe_probe(what: &EventKind) -> Option<String> {
     Some(match what {
         EventKind::Granted { .. } => "after the run, the probe got the lock".to_owned(),
@@ -169,7 +169,7 @@ fn describe(what: &EventKind) -> Option<String> {
         // The run record lists these.
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < MIN_STALL_MS => return None,
-        // Other trouble is printed as the record states it.
+        // Other incidents are described in the same words as in the record.
         what => describe_incident(what, &[])?,
     })
 }

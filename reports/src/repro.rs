@@ -102,7 +102,7 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, pickloc
     } else {
         format!(" (then picklock {before}, now {picklock})")
     };
-    // A run on servers differs from another in many ways; the violation is what it was kept for. A simulation repeats.
+    // Two runs on servers differ in many ways, so only the violations are compared. A simulation repeats exactly.
     let is_exact = then.backend == BackendName::Sim;
     let same = Property::ALL.into_iter().filter(|property| {
         let was = then.verdicts.get(property);

@@ -130,7 +130,7 @@ impl Blame {
 }
 
 impl Party {
-    /// Returns the party that a cause names, without regard to what else was violated.
+    /// Returns the party that a cause names, regardless of other violations.
     pub(crate) fn from_cause(cause: Cause) -> Party {
         match cause.responsible() {
             Responsible::Lock => Party::Lock,
@@ -141,7 +141,7 @@ impl Party {
         }
     }
 
-    /// Returns whose fault it is, in a few words.
+    /// Names the party at fault in a few words.
     pub fn fault(self) -> &'static str {
         match self {
             Party::Outside => "not the lock's fault",

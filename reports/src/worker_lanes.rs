@@ -52,7 +52,7 @@ impl Activity {
 /// An instantaneous event of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    /// When the request was sent that this event answers. For other events, equal to `at_ns`.
+    /// Time of the request that this event answers. For other events, equal to `at_ns`.
     pub(crate) since_ns: u64,
     pub(crate) at_ns: u64,
     pub(crate) kind: MarkKind,
@@ -109,8 +109,8 @@ pub(crate) fn lanes(timeline: &Timeline<'_>) -> BTreeMap<usize, Lane> {
     lanes
 }
 
-/// Returns `true` if the lease of the hold that `mark` released had ended before the answer. `holds` are those of the
-/// worker, in the order in which they began.
+/// Returns `true` if the lease of the hold that `mark` released had ended before the answer. `holds` are the worker's
+/// holds, in the order in which they began.
 fn is_late(holds: &[&Hold], mark: &Mark) -> bool {
     let begun = holds.partition_point(|hold| hold.begin_ns <= mark.since_ns);
     let mut latest_first = holds[..begun].iter().rev();

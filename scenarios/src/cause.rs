@@ -70,7 +70,7 @@ macro_rules! causes {
     };
 }
 
-// One entry per cause: its name, the responsible party, what happened, and the remedy, if there is one. Its page of
+// One entry per cause: its name, the responsible party, a description, and the remedy, if there is one. Its page of
 // `picklock explain` is `scenarios/explain/NAME.md`.
 causes! {
     OutlivedLease "outlived-lease", Client("it kept working after its lease had expired"),
@@ -190,17 +190,17 @@ impl Cause {
         self.row().word
     }
 
-    /// Returns what happened, in half a sentence.
+    /// Describes the cause in half a sentence.
     pub fn summary(self) -> &'static str {
         self.row().summary
     }
 
-    /// Returns what helps against it, or `None` if the cause is unknown.
+    /// Returns the remedy, or `None` if the cause is unknown.
     pub fn remedy(self) -> Option<&'static str> {
         self.row().remedy
     }
 
-    /// Returns one line that describes what happened and what helps against it.
+    /// Returns one line with the description and the remedy.
     pub fn meaning(self) -> String {
         match self.remedy() {
             Some(remedy) => format!("{}: {remedy}", self.summary()),

@@ -43,7 +43,7 @@ pub enum LockFeature {
     /// Readers that do not exclude each other.
     #[error("readers next to writers")]
     SharedMode,
-    /// One holder at a time, which acts again and again.
+    /// One holder at a time, which acts repeatedly.
     #[error("a single leader")]
     Leadership,
 }
@@ -97,7 +97,7 @@ impl Scenario {
             }
             _ => None,
         });
-        // The kind comes first: a lock of another kind lacks all that belongs to it.
+        // The kind comes first, because a lock of another kind lacks all features of this kind.
         let of_kind = LockFeature::of_kind(workload.kind.lock_kind()).into_iter();
         of_kind.chain(by_workload).chain(blocked).collect()
     }

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::string_enum::{impl_named, string_enum};
 
 string_enum! {
-    /// How many clients may hold a lock at the same time.
+    /// The kind of a lock: how many clients may hold it at the same time.
     ///
-    /// A lock has a capacity, and each hold of it has a weight. The holds at one time must not weigh more together than
-    /// the capacity. Every checker knows only these two numbers.
+    /// A lock has a capacity, and each hold of it has a weight. The sum of the weights of simultaneous holds must not
+    /// exceed the capacity. Checkers use only these two numbers.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     LockKind {

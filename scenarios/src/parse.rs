@@ -20,7 +20,7 @@ pub struct ScenarioError {
     pub file: String,
     /// Line and column, counted from 1, or `None` if the problem has no position.
     pub place: Option<(usize, usize)>,
-    /// The line itself, up to what may be a password.
+    /// The line itself, up to a text that may be a password.
     pub excerpt: Option<String>,
     /// The problem, and what was expected.
     pub problem: String,
@@ -29,7 +29,7 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// Creates an error about a text, at this offset if it is known. The error does not have what may be a password.
+    /// Creates an error about a text, at this offset if it is known. The error omits any text that may be a password.
     pub fn at(
         file: &str,
         text: &str,
@@ -49,11 +49,11 @@ impl ScenarioError {
         }
     }
 
-    /// Returns advice about the brackets of a table if `message` is the TOML parser's error about a single table in
-    /// place of a list, or the reverse. `offset` is the place of the error.
+    /// Returns advice about the brackets of a table if `message` is the TOML parser's error about a table in place of a
+    /// list of tables, or the reverse. `offset` is the place of the error.
     pub fn brackets_hint(text: &str, offset: usize, message: &str) -> Option<String> {
         let is_single = message.starts_with("invalid type: map, expected a sequence");
-        // In a table of tables, a list of one is a map where its first field should be.
+        // For a list where a table is expected, the parser reports a sequence in place of the struct.
         let is_list = message.starts_with("invalid type: sequence, expected struct")
             || message.starts_with("invalid type: map, expected a string");
         if !is_single && !is_list {
@@ -102,7 +102,7 @@ impl fmt::Display for ScenarioError {
         if let (Some((line, column)), Some(excerpt)) = (self.place, &self.excerpt) {
             let gutter = line.to_string();
             let blank = " ".repeat(gutter.len());
-            // The place may be behind what is shown.
+            // The column may be behind the end of the excerpt.
             let column = column.min(excerpt.chars().count() + 1);
             let (excerpt, column) = around(excerpt, column);
             let indent = " ".repeat(column.saturating_sub(1));

@@ -32,10 +32,10 @@ pub enum For {
     Leaders,
 }
 
-/// The declared facts of a lock on which the choice of scenarios depends.
+/// The declarations of a lock on which the choice of scenarios depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Declaration {
-    /// Whether it renews its lease in the background, or `None` if it does not declare either.
+    /// Whether it renews its lease in the background, or `None` if it does not declare this.
     pub renews: Option<bool>,
     /// Number of independent nodes that it uses.
     pub nodes: usize,
@@ -124,8 +124,8 @@ pub const PROFILES: &[Profile] = &[Profile {
     ],
 }];
 
-/// All scenarios of the catalog, those first that break most locks which the ones before them do not break. Measured
-/// with the locks that are broken on purpose (`lab/pages/mutants.md`); a search begins in this order.
+/// All scenarios of the catalog. Each next scenario breaks the most locks that the previous ones do not break, as
+/// measured with the locks that are broken on purpose (`lab/pages/mutants.md`). A search begins in this order.
 pub const MOST_REVEALING: &[&str] = &[
     "late-release",
     "two-keys",
@@ -300,7 +300,7 @@ mod tests {
             names.filter(|name| quick.includes(name, lock)).collect()
         };
         let (plain, renewing) = (chosen(Some(false), 1), chosen(Some(true), 1));
-        // A lock that promises renewal has to renew: some section is longer than a lease.
+        // At least one scenario for locks that promise renewal has a section longer than a lease.
         assert!(renewing.contains(&"slow-section") && !plain.contains(&"slow-section"));
         assert!(plain.contains(&"extend-after-gap") && !renewing.contains(&"extend-after-gap"));
         assert!(!plain.contains(&"split-vote") && chosen(Some(false), 5).contains(&"split-vote"));

@@ -142,7 +142,7 @@ fn workload(scenario: &Scenario) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Checks that holders can extend while they work, and do not extend all the time.
+/// Checks that the interval of extensions is shorter than the section, and is not zero.
 fn extend(workload: &Workload) -> Result<(), Problem> {
     // Any lease will do here, because the ttl is known to be absolute.
     let ttl = workload.ttl.resolve(Duration::from_secs(1));
@@ -161,7 +161,7 @@ fn extend(workload: &Workload) -> Result<(), Problem> {
     }
 }
 
-/// Checks what clients do in addition to acquiring and releasing the lock.
+/// Checks the settings for actions of clients besides acquiring and releasing the lock.
 fn clients(workload: &Workload) -> Result<(), Problem> {
     let ttl = workload.ttl.resolve(Duration::ZERO);
     let is_short = |lease: LeaseDuration| lease.resolve(ttl) < Duration::from_millis(1);

@@ -132,7 +132,7 @@ pub struct Workload {
     pub lock_order: LockOrder,
     /// Units in stock at the start, per key.
     pub stock: i64,
-    /// Number of units that one buyer wants. If omitted: no limit.
+    /// Maximum number of units that one buyer buys. If omitted: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchases: Option<u32>,
     /// Arrival rate of buyers, which make one purchase each. If omitted: a closed loop.

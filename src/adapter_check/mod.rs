@@ -102,7 +102,7 @@ fn adapter(args: &AdapterCheckArgs, command: &str) -> Result<LockSpec, Failure> 
         return lock::configured(one.lock.clone(), &args.options);
     }
     if config.is_some() {
-        // The name must be defined in that file; the error lists the names that are.
+        // The name must be defined in that file; otherwise the error lists the defined names.
         return lock::named(&name, &args.options, &impls);
     }
     let given = if command.starts_with(DOCKER) {

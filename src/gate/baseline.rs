@@ -32,7 +32,7 @@ impl BaselineFile {
         }
     }
 
-    /// Reads it; `None` if it does not exist.
+    /// Reads the file, or returns `None` if it does not exist.
     ///
     /// # Errors
     /// Returns an error if it cannot be read or is not a baseline.

@@ -118,8 +118,8 @@ impl Config {
         }
     }
 
-    /// Expectations and limits, checked against the planned cells, each with the offset of its table, and against those
-    /// that were left out.
+    /// Checks expectations and limits, each with the offset of its table, against the planned cells and the omitted
+    /// cells.
     ///
     /// # Errors
     /// Returns an error for a duplicate cell, or for an expectation or limit that is invalid or applies to no cell.

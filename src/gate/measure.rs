@@ -39,7 +39,7 @@ pub async fn plan(config: &Config, interrupt: &Interrupt) -> Result<Vec<MatrixPl
     Ok(plans)
 }
 
-/// Runs everything. If the user interrupts, the result contains what was found so far, and says so.
+/// Runs all cells. If the user interrupts, the result contains the findings so far, and is marked as interrupted.
 ///
 /// # Errors
 /// Returns an error if the control cannot be run at all.

@@ -76,8 +76,8 @@ impl Repository {
         self.folder.contains('$')
     }
 
-    /// Returns `true` if a folder above this one has this file: one of the repository, or any if there is no
-    /// repository.
+    /// Returns `true` if a folder above this one has this file. Within a repository, only the folders up to its root
+    /// count.
     pub fn has_above(&self, file: &str) -> bool {
         self.above.iter().any(|folder| folder.join(file).exists())
     }
@@ -199,7 +199,7 @@ impl Repository {
                 Source {
                     source: source.to_string_lossy().into_owned(),
                     rev: "clone".to_owned(),
-                    // A stale program must not judge a new revision.
+                    // The cached program must be the one of this revision.
                     cache: match service {
                         Service::Github => {
                             let files = files.display().to_string().replace('\'', "''");

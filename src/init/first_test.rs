@@ -20,7 +20,7 @@ pub struct Framework {
     pub name: &'static str,
     /// The language, and the files by which a project is recognised.
     pub about: &'static str,
-    /// Names of files of which a project has one. A `*` at the beginning stands for any text.
+    /// Names of files, at least one of which every project has. A `*` at the beginning stands for any text.
     project_files: &'static [&'static str],
     /// Folders for tests. The first one that exists gets the test, or else the project's own folder.
     folders: &'static [&'static str],

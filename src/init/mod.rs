@@ -6,7 +6,7 @@
 //! - [`new_files`]: refuses to overwrite files, and lists those that were written
 //! - [`project`]: the files for one choice
 //! - [`ci`]: the workflow, at the root of the repository
-//! - [`first_test`]: a test in an existing project, in place of all that
+//! - [`first_test`]: a test in an existing project, instead of a new folder
 
 mod ci;
 pub mod cli;
@@ -37,7 +37,7 @@ use new_files::{next_lines, refuse_to_overwrite};
 use project::{GITIGNORE, Project, Surroundings};
 use template::{KindExample, Language, Library};
 
-/// Writes the adapter or the test, and says what comes next.
+/// Writes the adapter or the test, and prints the next steps.
 ///
 /// # Errors
 /// Returns an error if there is no such library, or if a file exists already or cannot be written.
@@ -243,7 +243,7 @@ fn library(language: &'static Language, name: &str) -> Result<&'static Library, 
     )))
 }
 
-/// Returns the folder of the user that contains a file, and the file's path in it.
+/// Returns the user's folder that contains a file, and the file's path relative to it.
 fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
     let around = folders.into_iter().find_map(|folder| {
         let inside = path.strip_prefix(folder).ok()?;

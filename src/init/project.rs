@@ -28,7 +28,7 @@ pub struct Project {
     pub packages: Vec<&'static str>,
     /// Commands of CI that install the user's own packages. `{root}` is the root of the repository.
     pub install: &'static [&'static str],
-    /// How a lock that renews in the background reports what it does. `None` for a library, whose adapter does it.
+    /// Instructions for reporting renewals in the background, or `None` for a library, whose adapter reports them.
     pub renewal: Option<&'static str>,
 }
 

@@ -16,7 +16,7 @@ pub struct Template {
 pub struct Language {
     /// The value of `--lang`.
     pub name: &'static str,
-    /// Other words for it, which `--lang` accepts too.
+    /// Other names of the language, which `--lang` accepts too.
     pub aliases: &'static [&'static str],
     /// Programs that it needs.
     pub about: &'static str,
@@ -34,7 +34,7 @@ pub struct Language {
     pub prepare: &'static [&'static str],
     /// The command that starts the adapter, in its folder.
     pub run: &'static str,
-    /// How a lock that renews in the background reports what it does, as a command to the reader.
+    /// Instructions for reporting renewals in the background, as a sentence in the imperative.
     pub renewal: &'static str,
     /// Replacements of the fields above for other surroundings. The first variant that fits applies.
     pub variants: &'static [Variant],

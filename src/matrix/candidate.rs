@@ -21,8 +21,8 @@ pub struct Candidate {
     pub has_catalog_expectations: bool,
     /// The reference lock, or `None` if the lock has no expectations.
     pub reference: Option<&'static BuiltInLock>,
-    /// The lock that it is compared with: `reference`, otherwise the best lock for its claims. `None` if no built-in
-    /// lock uses the same number of servers.
+    /// The lock with which it is compared: `reference`, otherwise the best lock for its declarations, or `None` if no
+    /// built-in lock uses the same number of servers.
     pub best: Option<&'static BuiltInLock>,
 }
 
@@ -71,7 +71,7 @@ impl Candidate {
         if self.has_catalog_expectations {
             return Expected::for_lock(scenario, &lock.name, Tables::NamedOrAll);
         }
-        // The scenario's expectations of this very lock take precedence.
+        // A scenario's table with the name of this lock takes precedence.
         match self.reference {
             Some(reference) if !scenario.expect.contains_key(&lock.name) => {
                 reference_lock::expected_of(scenario, reference.name)

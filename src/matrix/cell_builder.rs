@@ -25,7 +25,7 @@ pub struct JudgedRun {
     /// The version that the lock reported, if any.
     pub version: Option<String>,
     pub redis: Redis,
-    /// Real time that the run took, in milliseconds; `None` in the simulation, whose output must be reproducible byte
+    /// Real duration of the run in milliseconds, or `None` in the simulation, whose output must be reproducible byte
     /// for byte.
     pub elapsed_ms: Option<u64>,
     /// Number of inconclusive runs before it.

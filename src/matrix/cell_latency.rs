@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use picklock_harness::latency::{Samples, merge};
 use picklock_harness::record::Latency;
 
-/// Maximum number of samples to keep before they are summarized. The result is the same as for one summary of all.
+/// Maximum number of samples to keep before they are summarized. The result is the same as that of a single summary.
 const MAX_SAMPLES: usize = 1 << 16;
 
 /// Maximum number of summaries to keep before they are combined.

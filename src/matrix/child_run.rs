@@ -28,14 +28,15 @@ use crate::{exit, lock};
 pub struct ChildRuns {
     pub directory: Option<MatrixDirectory>,
     pub interrupt: Interrupt,
-    /// For each lock that was tried, whether its program started, or the reason why it did not. The first cell
-    /// decides: a program that did not start there is not tried again in other cells, and if one that has run does not
-    /// start later, the machine was too slow for it.
+    /// For each lock so far, `Ok` if its program started, or the reason why it did not. The first cell decides: a
+    /// program that did not start there is not tried again in other cells. If a program that has started before does
+    /// not start later, the machine was too slow.
     pub starts: Mutex<Vec<(LockSpec, Result<(), String>)>>,
 }
 
 impl ChildRuns {
-    /// Runs the cell with this seed; `None` if the user interrupted it.
+    /// Runs the cell with this seed, with a second attempt if its program did not start. Returns `None` if the user
+    /// interrupted the run.
     ///
     /// # Errors
     /// Returns the reason why the run left no record.
@@ -53,7 +54,7 @@ impl ChildRuns {
         Ok(result)
     }
 
-    /// Runs the cell with this seed once; `None` if the user interrupted it.
+    /// Runs the cell with this seed once. Returns `None` if the user interrupted the run.
     async fn attempt(&self, task: &Task, seed: u64) -> Result<Option<JudgedRun>, FailedRun> {
         let clock = Clock::start();
         let mut command = command(&task.spec.with_seed(seed))?;
@@ -67,7 +68,7 @@ impl ChildRuns {
         }
         let record = finish(command, &self.interrupt).await;
         let record = record.map_err(|mut failed| {
-            // The child was given the directory by a path that means nothing to the user.
+            // The child received a path to the directory that the user does not recognise.
             if let (Some(run), Some(directory)) = (&handed, &self.directory) {
                 failed.reason = run.named(&failed.reason, directory.path());
             }
@@ -76,14 +77,14 @@ impl ChildRuns {
         Ok(record.map(|record| result_of(record, millis(clock.elapsed()))))
     }
 
-    /// Returns why the program of this lock did not start in an earlier run, or `None` if it has not failed to.
+    /// Returns why the program of this lock did not start in an earlier run, or `None` if no start has failed.
     fn reason_not_started(&self, lock: &LockSpec) -> Option<String> {
         let starts = self.starts();
         let (_, start) = starts.iter().find(|(one, _)| one == lock)?;
         start.clone().err()
     }
 
-    /// Records a run that failed. Returns the reason, or that of the first failure if the program did not start.
+    /// Records a run that failed. Returns the reason, or the reason of the first failure if the program did not start.
     fn record_failure(&self, lock: &LockSpec, failed: FailedRun) -> String {
         if failed.is_not_started {
             self.record_start(lock, Err(failed.reason.clone()));
@@ -94,7 +95,7 @@ impl ChildRuns {
             .unwrap_or(failed.reason)
     }
 
-    /// Records whether the program of a lock started, unless an earlier run has shown it.
+    /// Records the start of a lock's program, unless an earlier run has already decided it.
     fn record_start(&self, lock: &LockSpec, start: Result<(), String>) {
         let mut starts = self.starts();
         if starts.iter().all(|(one, _)| one != lock) {

@@ -73,7 +73,7 @@ struct Program {
     files: Vec<FileState>,
 }
 
-/// A file that a command line names. A changed file is another program.
+/// A file that a command line names. If the file changes, the program counts as a different one.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FileState {
     path: PathBuf,
@@ -82,8 +82,8 @@ struct FileState {
 }
 
 impl FileState {
-    /// Returns the state of the file that a word names, or `None` if it names none. A program without a folder is on
-    /// `PATH`; a word may also end in a path, as `--config=FILE`.
+    /// Returns the state of the file that a word names, or `None` if it names no file. A program name without a folder
+    /// is looked up on `PATH`. A word may also end in a path, such as `--config=FILE`.
     fn named_by(word: &str, folder: Option<&Path>) -> Option<FileState> {
         let value = word.rsplit_once('=').map(|(_, value)| value);
         [Some(word), value].into_iter().flatten().find_map(|name| {
@@ -170,7 +170,7 @@ pub enum StoredState {
     Missing,
 }
 
-/// Reads the document of a directory that may be foreign.
+/// Reads the document of a directory that may come from another user.
 fn document_of(path: &Path) -> std::io::Result<String> {
     let file = path.join("matrix.json");
     untrusted_file::read(&file, MAX_DOCUMENT_LENGTH, Links::Refused)
@@ -246,7 +246,7 @@ impl MatrixDirectory {
         if run_dir.is_empty() {
             return;
         }
-        // The name may come from a foreign file, and may lead anywhere.
+        // The name may come from a foreign file, and may lead outside of the directory.
         let inside = Path::new(run_dir);
         self.output.remove(inside, is_of_run).ok();
         for parent in inside.ancestors().skip(1).filter(|it| *it != Path::new("")) {
@@ -265,7 +265,7 @@ impl MatrixDirectory {
         })
     }
 
-    /// Returns the cell, if an equal run finished it. Removes an outdated cell.
+    /// Returns the stored cell if it was run under the same conditions. Removes an outdated cell.
     pub fn find(&self, task: &Task, key: &RunConditions) -> Result<StoredState, Failure> {
         let path = Path::new(&cell_dir(task)).join("cell.json");
         let text = self.output.read(&path, MAX_DOCUMENT_LENGTH);
@@ -368,7 +368,7 @@ fn cell_dir(task: &Task) -> String {
     format!("{lock}/{scenario}/{}", spec.backend)
 }
 
-/// Returns why a stored cell is no longer valid for the task, or `None` if it is valid.
+/// Returns why a stored cell is no longer valid for the task, or `None` if the cell is valid.
 fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&'static str> {
     let (cell, now) = (&stored.cell, &task.spec);
     let options = now.lock.options_by_name();

@@ -29,9 +29,10 @@ use crate::run::record;
 pub struct MatrixRun<'a> {
     request: &'a MatrixRequest,
     tasks: Vec<Arc<Task>>,
-    /// Finished cells in the order of the tasks; `None` for unfinished ones.
+    /// The cells in the order of the tasks, with `None` for each unfinished one.
     cells: Vec<Option<Cell>>,
-    /// Cells in progress. Dropped when the cell is finished, because a whole matrix has many samples.
+    /// Cells in progress. Each is dropped when its cell is finished, because the samples of a whole matrix take much
+    /// memory.
     builders: BTreeMap<usize, CellBuilder>,
     /// Simulated cells whose shown run is being written in the background, because writing takes longer than a run.
     keeping: JoinSet<Result<(usize, Cell), Failure>>,
@@ -72,7 +73,7 @@ impl<'a> MatrixRun<'a> {
         }
     }
 
-    /// Runs the cells that the directory lacks, backend by backend, until everything is complete or the user
+    /// Runs the cells that are missing in the directory, backend by backend, until all are complete or the user
     /// interrupts.
     pub async fn run(
         mut self,
@@ -202,7 +203,7 @@ impl<'a> MatrixRun<'a> {
             .await;
         for (index, task, run) in spoiled {
             let seed = run.seed;
-            // After an interruption, the runs that were made again still count.
+            // After an interruption, the completed reruns still count.
             let Some(result) = reruns.rerun(&task, run, runner, interrupt).await else {
                 continue;
             };
@@ -267,7 +268,7 @@ impl<'a> MatrixRun<'a> {
         let mut cell = builder.cell(task);
         match &self.directory {
             None => {}
-            // The next call runs it again.
+            // The next call runs the cell again.
             Some(directory) if cell.error.is_some() => directory.discard(task, cell.seed),
             Some(directory) if backend.servers.is_none() => {
                 let (directory, task) = (directory.clone(), Arc::clone(task));

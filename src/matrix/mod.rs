@@ -2,14 +2,14 @@
 //!
 //! - [`cli`]: the command line
 //! - [`request`], [`selection`]: the cells
-//! - [`candidate`]: a lock and the standard for its results; [`similarities`]: the built-in locks that it resembles
+//! - [`candidate`]: a lock and the expectations for it; [`similarities`]: the built-in locks that it resembles
 //! - [`plan`]: the cells that can be run; other commands run some of them
 //! - [`matrix_run`]: takes the results, completes the cells, continues from a directory
-//! - [`work`]: hands out the runs, many at a time
+//! - [`work`]: starts the runs, many in parallel
 //! - [`rerun`]: repeats an inconclusive run
-//! - [`runner`]: runs a piece: simulated, or a [`child_run`] on servers
+//! - [`runner`]: executes a piece of work: in the simulation, or as a [`child_run`] on servers
 //! - [`cell_builder`]: combines the runs of a cell, [`cell_latency`] their latencies
-//! - [`directory`]: stores cells, and finds those that need not run again
+//! - [`directory`]: stores cells, and finds cells that need not run again
 //! - [`progress`]: live progress
 
 mod candidate;

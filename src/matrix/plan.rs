@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
 
-/// Cells that can be run.
+/// The planned cells of a matrix.
 pub struct MatrixPlan {
     request: MatrixRequest,
     selection: Selection,
@@ -108,7 +108,7 @@ impl MatrixPlan {
         }
     }
 
-    /// Runs all cells that the directory lacks.
+    /// Runs all cells that are missing in the directory.
     pub async fn run_all(
         &self,
         directory: Option<MatrixDirectory>,
@@ -119,8 +119,8 @@ impl MatrixPlan {
         run.run(&self.backends, interrupt).await
     }
 
-    /// Runs the wanted cells: as often as planned, or `once` with this seed. Saves them to the directory, if one is
-    /// given, replacing the results of an earlier call. A cell that cannot be run records its own error.
+    /// Runs the selected cells: as often as planned, or once with the seed `once`. Saves them to the directory, if one
+    /// is given, replacing the results of an earlier call. A cell that cannot be run records its own error.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be written.

@@ -12,8 +12,8 @@ use super::runner::Runner;
 use super::selection::Task;
 use crate::interrupt::Interrupt;
 
-/// Maximum number of consecutive reruns that stay inconclusive. After that no run is repeated: this machine or this
-/// lock does not do better, and the matrix should end.
+/// Maximum number of consecutive reruns that stay inconclusive. After that no run is repeated: further reruns on this
+/// machine, or of this lock, are unlikely to succeed, and the matrix should end.
 const FRUITLESS: u32 = 10;
 
 /// Returns `true` if a run should be repeated. Simulated runs are deterministic, so repeating them is useless.
@@ -72,7 +72,8 @@ impl Reruns {
         done
     }
 
-    /// Makes a spoiled run of the cell again as long as it is spoiled; `None` if the user interrupted it.
+    /// Repeats a spoiled run of the cell until it is not spoiled, or the number of attempts is used up. Returns `None`
+    /// if the user interrupted it.
     ///
     /// # Errors
     /// Returns the reason why a run left no history.

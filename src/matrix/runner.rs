@@ -45,7 +45,8 @@ impl Runner {
         Some(runs)
     }
 
-    /// Returns how many of the jobs a run of this cell occupies: on servers all of them if it has many workers.
+    /// Returns how many of the parallel jobs a run of this cell occupies. A run with many workers on servers occupies
+    /// all of them.
     pub fn needs(&self, task: &Task, jobs: usize) -> u32 {
         let has_many = task.spec.scenario.workload.workers > MANY_WORKERS;
         let is_alone = has_many && matches!(self, Runner::Servers(_));

@@ -147,7 +147,7 @@ fn default_locks(scenarios: &[(String, Scenario)]) -> impl Iterator<Item = Named
         .map(|lock| NamedLock::plain(lock.name))
 }
 
-/// Refuses a `--reference` without any effect, because the user believes that it checks something.
+/// Refuses a `--reference` without any effect, because the user would rely on a check that does not happen.
 fn applies_to_one(request: &MatrixRequest, locks: &[Candidate]) -> Result<(), Failure> {
     match &request.reference {
         Some(reference) if locks.iter().all(|one| one.has_catalog_expectations) => {
@@ -277,7 +277,8 @@ fn omitted(
     })
 }
 
-/// Returns why the lock runs a scenario only if the user names it, unless the user has named it.
+/// Returns the reason why the lock runs the scenario only if the user names the scenario, or `None` if there is no such
+/// reason or the user has named it.
 fn unrequested(scenario: &Scenario, lock: &LockSpec, request: &MatrixRequest) -> Option<Unsuited> {
     unsuited(scenario, lock).filter(|_| !request.names_scenarios())
 }

@@ -41,8 +41,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Creates work of `runs` runs for each of these new cells, the first number of `jobs` at a time, and at most the
-    /// second. Their results are sent to `reports`.
+    /// Creates work of `runs` runs for each of these new cells. `jobs` is the initial and the maximum number of
+    /// parallel runs. The results are sent to `reports`.
     pub fn new(
         runner: Arc<Runner>,
         cells: Vec<(usize, Arc<Task>)>,
@@ -126,8 +126,8 @@ impl Work {
         }
     }
 
-    /// Counts a run that ended, and allows more at a time if the runs so far kept only a small part of the CPUs busy
-    /// (most of a run on servers is waiting for leases), and nothing else keeps them busy.
+    /// Counts a run that ended. Allows more parallel runs if the CPUs were mostly idle so far, because a run on servers
+    /// mostly waits for leases.
     fn widen(&self, took: Duration) {
         let jobs = self.jobs.load(Ordering::Relaxed);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,8 +163,7 @@ fn load_average() -> Option<f64> {
 /// The unit of CPU times in `/proc`, on every architecture.
 const TICK_MS: u64 = 10;
 
-/// Returns the CPU time of all processes that this one has started and that have ended, with those that they waited
-/// for.
+/// Returns the CPU time of all ended child processes, including that of the descendants for which they waited.
 fn children_cpu_time() -> Option<Duration> {
     let stat = Stat::from_file("/proc/self/stat").ok()?;
     let ticks = u64::try_from(stat.cutime + stat.cstime).ok()?;

@@ -83,8 +83,8 @@ async fn answer(request: Request<Incoming>, service: &Service) -> Answer {
     service.answer(head.method.as_str(), head.uri.path(), query, &body)
 }
 
-/// Reads a body, or returns `None` if the client does not send all of it. Of a body that is too large, keeps the
-/// beginning. It reads the rest too, because a client that still sends would get a reset instead of the answer.
+/// Reads a body, or returns `None` if the client does not send all of it. If the body is too large, returns only its
+/// beginning, but reads the rest too: otherwise a client that is still sending would get a reset instead of the answer.
 async fn read(mut body: Incoming) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -96,8 +96,8 @@ async fn read(mut body: Incoming) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Returns `true` if a browser sends this request for a web page: only browsers send `Origin`, and a page whose name
-/// leads to this machine has that name in `Host`.
+/// Returns `true` if a browser sends this request on behalf of a web page. Only browsers send `Origin`, and a page
+/// whose host name resolves to this machine sends that name in `Host`.
 fn is_web_page(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     headers.contains_key(ORIGIN) || host.is_some_and(|host| !is_this_machine(host))

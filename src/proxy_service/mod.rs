@@ -42,7 +42,7 @@ pub struct ProxyArgs {
     /// The loopback address of the control API. Port 0 is any free port.
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0")]
     pub control: SocketAddr,
-    /// End when standard input is closed, as it is when the program that started the proxy ends.
+    /// End when standard input is closed, which happens when the program that started the proxy ends.
     #[arg(long)]
     pub until_stdin_closes: bool,
     /// Print the addresses as one JSON document.

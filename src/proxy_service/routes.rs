@@ -1,4 +1,4 @@
-//! The control API: a request, its answer, and nothing of HTTP's syntax.
+//! The control API: requests and their answers, independent of the syntax of HTTP.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ const MAX_RULES: usize = 1_000;
 enum RuleEffect {
     /// The frame arrives later.
     Delay,
-    /// The frame never arrives, nor does what follows it in that direction of its connection.
+    /// Neither the frame nor anything that follows it in the same direction of its connection arrives.
     Drop,
     /// The frame arrives when the fault is removed.
     Hold,
@@ -119,7 +119,7 @@ impl ActiveRule {
             && (self.key_number.is_none() || self.key_number == frame.key)
     }
 
-    /// Returns `true` if the last matching frame can be affected.
+    /// Returns `true` if the most recent matching frame is in the affected range.
     fn may_fire(&self) -> bool {
         self.matched >= self.rule.nth && self.fired < self.rule.times
     }
@@ -128,7 +128,7 @@ impl ActiveRule {
 /// The reason why a fault is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejected {
-    /// The fault makes no sense.
+    /// The fault is invalid, for this reason.
     Wrong(&'static str),
     /// There are too many faults.
     TooMany,
@@ -184,7 +184,7 @@ impl Rules {
     /// Adds a fault, and returns it with its number.
     ///
     /// # Errors
-    /// Returns an error if the fault makes no sense, or if there are too many.
+    /// Returns an error if the fault is invalid, or if there are too many faults.
     pub fn add(&self, rule: Rule) -> Result<ActiveRule, Rejected> {
         if let Some(problem) = rule.problem() {
             return Err(Rejected::Wrong(problem));
@@ -235,7 +235,7 @@ impl Rules {
         Some(Box::pin(std::future::pending()))
     }
 
-    /// Makes the proxy show frames if there are faults, and recognise the keys that they name.
+    /// Makes the proxy pass frames to the faults if there are any, and recognise the keys that the faults name.
     fn publish(&self, state: &State) {
         if let Some(proxy) = self.proxy.get() {
             proxy.derive_keys(LINK.node, &state.keys());
@@ -248,7 +248,8 @@ impl Rules {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Imposes the effect of a fault that fires on a frame. The proxy applies it before it shows the next frame.
+    /// Imposes the effect of a fault that fires on a frame. The proxy applies the effect before it passes on the next
+    /// frame.
     fn impose(&self, rule: &mut ActiveRule, effect: Effect, frame: &InterceptedFrame<'_>) {
         let Some(proxy) = self.proxy.get() else {
             return;
@@ -273,7 +274,7 @@ impl Interceptor for Rules {
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier> {
         let mut is_affected = false;
         let mut barrier: Option<FrameBarrier> = None;
-        // The oldest fault that may fire affects the frame. The others only count it.
+        // The oldest fault that may fire affects the frame. The other faults only count the frame.
         for rule in &mut self.state().rules {
             if !rule.matches(frame) {
                 continue;

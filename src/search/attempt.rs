@@ -31,7 +31,7 @@ const RUNS: u64 = 5;
 /// Maximum number of further attempts at a plan for which the machine was too slow.
 const RETRIES: u64 = 2;
 
-/// Maximum number of plans per violation that are repeated. Further ones are only counted.
+/// Maximum number of plans that are repeated per violation. Further plans are only counted.
 const PLANS: usize = 2;
 
 /// Directory of the runs whose violation did not recur.
@@ -170,7 +170,7 @@ impl Attempts {
     }
 
     /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if they
-    /// need all of them, or if it is a scenario of the catalog, which is known as a whole.
+    /// need all faults, or if the plan is a scenario of the catalog, which is not shrunk.
     async fn fewer_faults(
         &self,
         plan: &Plan,
@@ -226,15 +226,14 @@ impl Attempts {
             let was_slow = machine_was_too_slow(&ran.record.verdicts);
             for (violation, recurred) in violations.iter().zip(&mut recurred) {
                 let is_shown = again.contains(violation);
-                // A run that the machine spoiled shows nothing about its repetition.
+                // A run that the machine spoiled is no evidence for or against a recurrence.
                 if is_shown || !was_slow {
                     recurred.runs += 1;
                     recurred.times += u64::from(is_shown);
                 }
             }
         }
-        // A single run, because the others failed, were interrupted or were spoiled, shows nothing about its
-        // repetition.
+        // With a single run, because the others failed, were interrupted or were spoiled, the recurrence is unknown.
         let unknown = recurred.iter_mut().filter(|it| it.runs == 1);
         unknown.for_each(|it| it.runs = 2);
         Ok(recurred)
@@ -302,7 +301,7 @@ impl Attempts {
         Ok((spec, record))
     }
 
-    /// Removes the directories that have stayed empty.
+    /// Removes the directories that are still empty.
     pub fn clean_up(&self) {
         // A directory that contains files stays.
         self.out.remove_empty(Path::new(WORK)).ok();

@@ -9,7 +9,7 @@ use picklock_scenarios::{BackendName, LeaseDuration, Property};
 
 use crate::cli::{ConfigArgs, LockArgs, MAX_JOBS, key_value, whole, within};
 
-/// Maximum number of faults in one schedule: the number of schedules grows with each by a factor of hundreds.
+/// Maximum number of faults in one schedule. Each further fault multiplies the number of schedules by some hundreds.
 const MAX_DEPTH: usize = 16;
 
 /// Maximum number of workers of a search.

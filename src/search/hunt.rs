@@ -15,7 +15,7 @@ use super::searching::{SearchProgress, Stop, search};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
-/// Hunts, and prints the counterexamples and how much was tried.
+/// Runs a hunt, and prints the counterexamples and the coverage.
 pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let lock_under_test = LockUnderTest::of_args(&args.search)?;
     let time = time(args.time)?;

@@ -73,7 +73,7 @@ impl LockUnderTest {
         let out = &self.out;
         let claimed = match &args.out {
             Some(_) => out.make().and_then(|()| out.lock()),
-            // Not opened by `out` yet: another search may remove it while it is empty.
+            // The default directory is not opened here, because another search may remove it while it is empty.
             None => OutputDirectory::private(out.root())
                 .by_default()
                 .check(Path::new("search.json")),

@@ -1,6 +1,7 @@
-//! `picklock sweep`, `hunt` and `merge`: many small simulated runs of one lock, to find the smallest that breaks it.
+//! `picklock sweep`, `hunt` and `merge`: many small simulated runs of one lock, which search for the smallest run that
+//! breaks it.
 //!
-//! - [`cli`]: the command lines; [`shard`]: the part of a search that this process does
+//! - [`cli`]: the command lines; [`shard`]: the part of a search that this process runs
 //! - [`lock_under_test`]: from the command line to the lock and to the violations that count
 //! - [`sweep`], [`hunt`]: the schedules and plans to try
 //! - [`on_servers`]: a hunt on servers; [`attempt`]: one plan of it, repeated; [`plan_run`]: one run of a plan

@@ -1,5 +1,5 @@
 //! A hunt on servers: first the scenarios of the catalog that break most locks, then their mutations and random plans,
-//! as many at a time as the machine allows.
+//! as many in parallel as the machine allows.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ fn part_of(runs: u64, (shard, of): (u64, u64)) -> u64 {
     runs / of + u64::from(runs % of >= shard)
 }
 
-/// Runs plans until there were enough or the time is over, and prints the results.
+/// Runs plans until the requested number is reached or the time is over, and prints the results.
 ///
 /// # Errors
 /// Returns an error if there are no servers, or if a run or a directory fails.
@@ -143,7 +143,7 @@ struct Hunting<'a> {
 }
 
 impl Hunting<'_> {
-    /// Makes attempts, `jobs` at a time, until there were enough or the time is over.
+    /// Makes attempts, `jobs` in parallel, until the requested number is reached or the time is over.
     async fn run(&mut self, jobs: usize) -> Result<(), Failure> {
         loop {
             while self.running.len() < jobs && !self.is_over() {
@@ -167,7 +167,7 @@ impl Hunting<'_> {
             || self.max.is_some_and(|max| self.next >= max)
     }
 
-    /// Returns the next random plan. A mutation of a scenario of the catalog is not that scenario any more.
+    /// Returns the next random plan. A mutation of a scenario of the catalog no longer has the name of that scenario.
     fn drawn(&self) -> Plan {
         let Plan { scenario, seed } = self.draw.plan(self.next, &self.memory);
         let base = self.draw.base;

@@ -1,4 +1,5 @@
-//! One run of a plan on servers, in a process of its own, as in a matrix: the work of one run must not delay others.
+//! One run of a plan on servers, in a separate process, as in a matrix, so that the work of one run does not delay
+//! others.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -89,7 +89,7 @@ impl Earlier {
         Ok(Some(Earlier(*record)))
     }
 
-    /// Returns its counterexamples, whose directories stay.
+    /// Returns the counterexamples of the record, whose directories remain.
     pub fn counterexamples(&self) -> &[Counterexample] {
         &self.0.counterexamples
     }
@@ -150,7 +150,7 @@ pub async fn shrunk(
     saved_counterexamples::keep(&target, groups, seen, &lock_under_test.out, earlier).await
 }
 
-/// Returns `known`, the coverage without the results, with the results.
+/// Adds the results to `known`, the coverage without results.
 fn coverage(tried: &Tried, known: Coverage, args: &SearchArgs) -> Coverage {
     let server = (args.server).map(|server| format!("the server {}", server.name()));
     let placed = tried.placed.iter();

@@ -108,8 +108,8 @@ impl SearchProgress {
     }
 }
 
-/// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns what
-/// resulted, when each violation was seen, and how long it took in seconds.
+/// Does the work on a thread that may block, and stops it when the user interrupts or its time is over. Returns the
+/// result of the work, the time of the first occurrence of each violation, and the duration in seconds.
 ///
 /// # Errors
 /// Returns an error if the thread panicked, which is a defect of Picklock.

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::specification::{checked, load};
 use crate::usage_hint::or_meant;
 
-/// Sweeps, and prints what was found and how much was tried.
+/// Runs a sweep, and prints the counterexamples and the coverage.
 ///
 /// # Errors
 /// Returns an error for wrong usage, or if the workload cannot be simulated.
@@ -80,7 +80,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     )
 }
 
-/// Returns the workload as it is run.
+/// Returns the scenario with the workload of the sweep, with the options of the command line applied.
 fn base(args: &SweepArgs, lock_under_test: &LockUnderTest) -> Result<Scenario, Failure> {
     let name = args.workload.as_str();
     let is_file = Path::new(name)
@@ -118,7 +118,7 @@ fn unknown(name: &str) -> Failure {
     ))
 }
 
-/// Describes what all runs have in common.
+/// Describes the settings that all runs have in common.
 fn fixed(sweep: &Sweep) -> Vec<String> {
     let workload = &sweep.base.workload;
     let nodes = sweep.target.nodes(&sweep.base);

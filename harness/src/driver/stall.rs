@@ -103,9 +103,26 @@ pub(super) fn record_incidents<B: Backend>(context: &RunContext<B>) {
     for incident in context.backend.take_incidents() {
         context.recorder.write(match incident {
             ProxyIncident::Exhausted(reason) => EventKind::ResourceExhausted { reason },
-            refused @ ProxyIncident::RedirectionRefused { .. } => EventKind::ResourceExhausted {
+            refused @ ProxyIncident::AddressWithheld { .. } => EventKind::ResourceExhausted {
                 reason: refused.to_string(),
             },
+            ProxyIncident::SlowAnswer {
+                node,
+                since_ns,
+                until_ns,
+            } => {
+                let (waited_ns, ttl_ms) = (until_ns - since_ns, context.spec.ttl_ms());
+                let stalled_ms = waited_ns / 1_000_000;
+                // An answer within a lease is slow at most.
+                if stalled_ms < ttl_ms {
+                    continue;
+                }
+                EventKind::NodeStalled {
+                    node,
+                    since_ns,
+                    stalled_ms,
+                }
+            }
             ProxyIncident::ClientGone { worker, sent } => EventKind::ClientGone { worker, sent },
             ProxyIncident::ClientRefused {
                 worker,

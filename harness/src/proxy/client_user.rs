@@ -1,7 +1,7 @@
-//! Identifies the user of a client: the proxy forwards only the commands of its own user.
+//! Identifies the user that a client belongs to. The proxy forwards only the commands of its own user.
 //!
-//! The proxy queries the kernel for one connection over netlink, which takes as long with a thousand connections as
-//! with one. If netlink does not answer, it reads `/proc/net/tcp`.
+//! The proxy queries the kernel for one connection over netlink, which does not take longer if there are a thousand
+//! connections. If netlink does not answer, it reads `/proc/net/tcp`.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,9 +16,9 @@ use super::resource_exhaustion::{ProxyIncident, ProxyIncidents};
 #[cfg(target_os = "linux")]
 use crate::process_stat::{ip_v4_sockets, ip_v6_sockets};
 
-/// Returns `true` if the client, on a link of `worker`, belongs to our own user. Otherwise resets the connection
-/// and records an incident, because the client may still belong to the worker, for example if the adapter runs as
-/// another user. Then the lock is not to blame.
+/// Returns `true` if the client, on a link of `worker`, belongs to the user of this process. Otherwise resets the
+/// connection and records an incident, because the client may still belong to the worker, for example if the adapter
+/// runs as another user. The lock must then not be blamed.
 pub(super) fn admits(
     client: &TcpStream,
     peer: SocketAddr,
@@ -35,7 +35,7 @@ pub(super) fn admits(
             user,
             served: own_user(),
         }),
-        // A client that gave up before it sent a command has lost nothing.
+        // A client that disconnected before it sent a command has lost nothing.
         Ok(ClientUser::Gone) => {
             if let Some(sent) = unserved_command(client) {
                 incidents.add(ProxyIncident::ClientGone { worker, sent });
@@ -50,20 +50,20 @@ pub(super) fn admits(
     false
 }
 
-/// Returns `true` if a client of a port without a link belongs to our own user, or to root.
+/// Returns `true` if a client of a port that is not a link belongs to the user of this process, or to root.
 pub fn is_own_user(client: &TcpStream, peer: SocketAddr) -> bool {
     let user = client.local_addr();
     let user = user.and_then(|ours| ClientUser::look_up(peer, ours));
     user.is_ok_and(ClientUser::is_admitted)
 }
 
-/// Returns the first command from a disconnected client that may affect other clients.
+/// Returns the first command of a disconnected client that may affect other clients, or `None` if there is none.
 fn unserved_command(client: &TcpStream) -> Option<String> {
     let mut bytes = vec![0; 4 << 10];
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     let count = recv(client, &mut bytes[..], flags).map_or(0, |(count, _)| count);
     first_command_beyond_setup(&bytes[..count])
-        // No client needs this many bytes to set up a connection.
+        // The setup of a connection never needs that many bytes.
         .or_else(|| (count == bytes.len()).then(|| "a lot".to_owned()))
 }
 
@@ -81,7 +81,7 @@ enum ClientUser {
 }
 
 impl ClientUser {
-    /// Looks up the user of the client at this address, whose connection was accepted at `ours`.
+    /// Looks up the user of the client at this address, whose connection was accepted at the address `ours`.
     ///
     /// # Errors
     /// Returns an error if the kernel does not report the user.
@@ -90,14 +90,15 @@ impl ClientUser {
         query_netlink(client, ours).or_else(|_| read_proc(client, ours))
     }
 
-    /// Returns our own user: other systems have no such query, so every client that reaches the port is served, as
-    /// docs/other-users.md states.
+    /// Returns the user of this process. Other systems have no such query, so every client that reaches the port is
+    /// served, as docs/other-users.md states.
     #[cfg(not(target_os = "linux"))]
     fn look_up(_: SocketAddr, _: SocketAddr) -> io::Result<ClientUser> {
         Ok(ClientUser::User(own_user()))
     }
 
-    /// Returns `true` if the client may be served: its user is our own user, or root, from whom nothing can be hidden.
+    /// Returns `true` if the client may be served: its user is the user of this process, or root, which can read
+    /// everything anyway.
     fn is_admitted(self) -> bool {
         matches!(self, ClientUser::User(user) if user == 0 || user == own_user())
     }
@@ -108,7 +109,8 @@ fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Returns the owner of a socket. A socket without an inode belongs to no process, whatever its user ID.
+/// Returns the owner of a socket. A socket without an inode is closed and no longer has an owner, whatever its user ID
+/// is.
 #[cfg(target_os = "linux")]
 fn owner_of_socket(user: u32, inode: u64) -> ClientUser {
     if inode == 0 {
@@ -175,7 +177,7 @@ mod sock_diag {
             bytes.extend(address.ip().octets());
             bytes.extend([0; 12]);
         }
-        // Any interface.
+        // The connection may use any interface.
         bytes.extend([0; 4]);
         bytes.extend(NO_COOKIE);
         bytes
@@ -209,7 +211,7 @@ mod sock_diag {
 #[cfg(target_os = "linux")]
 fn read_proc(client: SocketAddr, ours: SocketAddr) -> io::Result<ClientUser> {
     let mut sockets = ip_v4_sockets()?;
-    // A client may use a socket for both versions of the protocol.
+    // A client may use an IPv6 socket for an IPv4 connection.
     sockets.extend(ip_v6_sockets().unwrap_or_default());
     Ok(found(&sockets, client, ours))
 }
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
     use crate::process_stat::parse_sockets;
 
-    /// Returns the client's end and our end of an accepted connection, and both addresses.
+    /// Returns the client's end and the server's end of an accepted connection, and both addresses.
     fn connection() -> (TcpStream, TcpStream, [SocketAddr; 2]) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = listener.local_addr().unwrap();

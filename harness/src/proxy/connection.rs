@@ -50,14 +50,14 @@ pub(super) async fn carry(
     shared.record_close();
 }
 
-/// Closes a connection so that its peer sees a reset.
+/// Closes a connection with a reset.
 fn reset(stream: TcpStream) {
     // If this fails, the socket is closed without a reset, which ends the connection as well.
     let _ = stream.set_zero_linger();
 }
 
 impl ConnectionState<'_> {
-    /// Connects to the node as soon as no partition is in the way. Returns `None` if the node does not answer.
+    /// Connects to the node as soon as no partition prevents it. Returns `None` if the node does not answer.
     async fn connect_upstream(&self) -> Option<TcpStream> {
         // A handshake needs both directions, and so does its refusal.
         self.wait_for_partitions(None, true).await;
@@ -96,7 +96,7 @@ impl ConnectionState<'_> {
             greeting.introduce(&sent.introduction(self.conn));
         }
         let unexpected_reply = greeting.exchange(upstream).await?;
-        // A server that accepts no more connections sends an error at once.
+        // A server with too many connections sends an error instead of the expected replies.
         client.write_all(&unexpected_reply).await?;
         self.forward_both_ways(client, upstream).await
     }
@@ -117,8 +117,8 @@ impl ConnectionState<'_> {
         Ok(())
     }
 
-    /// Runs a pump. If it breaks because its receiver is gone, the sender notices only once no partition stops the
-    /// reset, which travels in direction `back`.
+    /// Runs a pump. If it breaks because its receiver is gone, the sender gets a reset, which travels in direction
+    /// `back` and waits for partitions.
     async fn run(&self, pump: Pump<'_>, back: Direction) -> io::Result<()> {
         let Err(error) = pump.run().await else {
             return Ok(());
@@ -131,7 +131,7 @@ impl ConnectionState<'_> {
 async fn connect(upstream: Option<SocketAddr>) -> io::Result<TcpStream> {
     let upstream = upstream.ok_or(io::ErrorKind::ConnectionRefused)?;
     let stream = TcpStream::connect(upstream).await?;
-    // A command must not wait for the acknowledgement of the command before it.
+    // With Nagle's algorithm, a command would wait for the acknowledgement of the command before it.
     stream.set_nodelay(true)?;
     Ok(stream)
 }

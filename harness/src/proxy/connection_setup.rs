@@ -1,5 +1,5 @@
-//! Recognizes commands that affect only their own connection: they set it up, find the master, or subscribe.
-//! Nothing is lost if no server ever receives them.
+//! Recognizes commands that affect only their own connection, because they set it up, find the master, or subscribe.
+//! Their loss has no effect on a lock.
 
 use picklock_scenarios::Direction;
 
@@ -9,7 +9,7 @@ use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_reader::FrameReader;
 
 /// Returns the name of the first command in `bytes`, the start of a connection, that may affect other clients, or
-/// `None` if there is none. An incomplete command at the end does not count, because no server executes it.
+/// `None` if there is none. An incomplete command at the end does not count, because a server would not execute it.
 pub(super) fn first_command_beyond_setup(mut bytes: &[u8]) -> Option<String> {
     let mut reader = FrameReader::new(Direction::Request, FrameShare::default());
     while !bytes.is_empty() {
@@ -41,7 +41,7 @@ pub(super) fn first_command_beyond_setup(mut bytes: &[u8]) -> Option<String> {
 mod tests {
     use super::first_command_beyond_setup;
 
-    /// Returns the first effective command if each line is sent as a request.
+    /// Returns the first command that may affect other clients if each line is sent as a request.
     fn first_command(lines: &[&str]) -> Option<String> {
         let requests = lines.iter().map(|line| {
             let words: Vec<&str> = line.split(' ').collect();

@@ -55,8 +55,8 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
-    /// Waits until no partition stops this direction, or either if `direction` is `None`. If `counts` is true, a
-    /// partition that is in the way counts it as affected.
+    /// Waits until no partition stops this direction, or any direction if `direction` is `None`. If `counts` is true,
+    /// the partition counts this as an affected frame.
     pub(super) async fn wait_for_partitions(&self, direction: Option<Direction>, counts: bool) {
         let mut rules = self.fault_rules(direction);
         let mut changes = self.proxy.faults.subscribe();
@@ -100,7 +100,7 @@ impl<'a> ConnectionState<'a> {
             let meta = FrameMeta::unrequested(now_ns, self.operation(), Shape::Blank);
             let outcome = FrameOutcome::Unparseable;
             self.log_frame(direction, &meta, reason.as_bytes(), None, outcome);
-            // The permit stays until the other direction waits for it.
+            // The permit is kept until the other direction waits for it.
             self.raw_notice.notify_one();
         }
     }
@@ -135,8 +135,8 @@ impl<'a> ConnectionState<'a> {
         self.proxy.interceptor.is_armed(self.link.worker)
     }
 
-    /// Returns the effect on the lock of the command that `frame` is or answers, and the lock whose key the command
-    /// names. Each is determined only if the interceptor waits for it.
+    /// For the command that `frame` is or answers, returns its effect on the lock, and the lock whose key it names.
+    /// Each of the two is determined only if the interceptor waits for it.
     pub(super) async fn detect_effect(
         &self,
         direction: Direction,
@@ -145,7 +145,7 @@ impl<'a> ConnectionState<'a> {
     ) -> (Acquired, Option<u32>) {
         let (request, interceptor) = (&meta.request, &self.proxy.interceptor);
         let undetected = (Acquired::Nothing, request.key);
-        // The reply to a command within a transaction, which is not executed yet.
+        // A `QUEUED` reply belongs to a command within a transaction, which has not been executed yet.
         let queued = frame.starts_with(b"+QUEUED\r");
         if !meta.is_message() || !self.is_intercepted() || queued {
             return undetected;
@@ -170,7 +170,7 @@ impl<'a> ConnectionState<'a> {
             Acquired::Nothing
         };
         let key = match direction {
-            // By now the proxy has the names of all keys that were written before this request.
+            // The proxy now has the names of all keys that were written before this request.
             Direction::Request => self.proxy.keys.named_by(frame, meta.shape),
             Direction::Reply => effect.and_then(|effect| effect.lock),
         };

@@ -1,8 +1,8 @@
 //! Checks that no data comes from a worker that is frozen or dead.
 //!
 //! If data does come, the lock runs in another process than the one that was frozen or killed. Data that the worker
-//! wrote before the freeze proves nothing: it may be in transit, or unread. So when the freeze begins, the
-//! monitor records for each connection how many bytes may still arrive (`tcp_queues`), and which connections exist.
+//! wrote before the freeze proves nothing, because it may have been in transit or unread. So when the freeze begins,
+//! the monitor records the existing connections, and how many bytes may still arrive on each of them (`tcp_queues`).
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
@@ -63,7 +63,7 @@ pub(super) struct ReceivedBytes {
 #[derive(Debug)]
 struct Bytes {
     read: u64,
-    /// Maximum number of bytes that may arrive; `u64::MAX` if there is no limit.
+    /// Maximum number of bytes that may arrive without a breach; `u64::MAX` if there is no limit.
     limit: u64,
 }
 
@@ -103,11 +103,11 @@ impl FreezeMonitor {
         received
     }
 
-    /// Starts to treat data from the worker as a breach, on all of its links: the worker is frozen or dead. Bytes
-    /// that it wrote earlier may still arrive: they can be in transit or unread.
+    /// Starts to treat data from the worker, which is frozen or dead, as a breach on all of its links. Bytes that the
+    /// worker wrote earlier may still arrive, because they can be in transit or unread.
     ///
     /// # Errors
-    /// Returns an error if the kernel does not report what is in transit. Then no breach can be proven.
+    /// Returns an error if the kernel does not report the bytes in transit. No breach can be proven then.
     pub async fn expect_no_traffic(&self, worker: usize) -> io::Result<()> {
         let ports = {
             let mut workers = lock(&self.workers);
@@ -117,8 +117,8 @@ impl FreezeMonitor {
             }
             links.ports.clone()
         };
-        // With many connections on the machine this takes a while, and must not block the harness. Bytes that are
-        // read until then count twice below, as read and as unread, which only makes the limits higher.
+        // With many connections on the machine this takes a while, and must not block the harness. Bytes that arrive
+        // during this time are counted twice below, as read and as unread, which only makes the limits higher.
         let queues = tokio::task::spawn_blocking(move || TcpQueues::read(&ports))
             .await
             .map_err(io::Error::other)??;
@@ -180,7 +180,7 @@ impl ReceivedBytes {
     ) -> io::Result<usize> {
         poll_fn(|context| {
             let mut room = ReadBuf::new(room);
-            // Locked during the read, so that every byte is in the count or in the kernel's queue.
+            // The count is locked during the read, so that every byte is either counted or in the kernel's queue.
             let mut bytes = self.bytes();
             ready!(Pin::new(&mut *socket).poll_read(context, &mut room))?;
             let count = room.filled().len();
@@ -241,7 +241,7 @@ mod tests {
         freeze_monitor.expect_no_traffic(0).await.unwrap();
         receive(&received, 10, 3);
         assert_eq!(freeze_monitor.freeze_breach(0), None);
-        // Twice the bytes, because the kernel counts unacknowledged bytes at both ends.
+        // The limit is twice the number of bytes, because the kernel counts unacknowledged bytes at both ends.
         receive(&received, 11, 4);
         let freeze_breach = FreezeBreach {
             node: Some(3),

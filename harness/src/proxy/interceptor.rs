@@ -1,4 +1,5 @@
-//! How the nemesis affects exactly the frame that it waits for: it sees each frame first, and can make it wait.
+//! Lets the nemesis affect exactly the frame that it waits for: the nemesis gets each frame before it is forwarded, and
+//! can make it wait.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,10 +9,10 @@ use picklock_scenarios::{Direction, Phase};
 use super::LinkId;
 use crate::proxy::command_log::acquire_detection::Acquired;
 
-/// A future that a frame waits for before it is forwarded.
+/// A future that must complete before a frame is forwarded.
 pub type FrameBarrier = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Sees each complete frame before the proxy forwards its first byte.
+/// Receives each complete frame before the proxy forwards the frame's first byte.
 pub trait Interceptor: Send + Sync {
     /// Returns `false` if no frame of this worker needs to be shown. The proxy calls this for every chunk that it
     /// reads, so it must not cost more than an atomic load.
@@ -29,13 +30,13 @@ pub trait Interceptor: Send + Sync {
         false
     }
 
-    /// Called when a frame is about to be forwarded. If this returns a barrier, the frame waits for it, and so does
-    /// everything behind the frame in its direction of its connection. The fault rules apply only after that, so a
-    /// fault can drop exactly this frame if it names [`InterceptedFrame::conn`].
+    /// Called when a frame is about to be forwarded. If this returns a barrier, the frame waits for it, and so do all
+    /// later bytes in the same direction of the connection. The fault rules apply only after the barrier, so a fault
+    /// that names [`InterceptedFrame::conn`] can drop exactly this frame.
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier>;
 }
 
-/// A frame as an interceptor sees it.
+/// The data about a frame that an interceptor receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterceptedFrame<'a> {
     /// When the frame arrived, in nanoseconds on the run's clock.
@@ -46,17 +47,18 @@ pub struct InterceptedFrame<'a> {
     pub conn: u64,
     /// Whether the frame is a command or a reply.
     pub direction: Direction,
-    /// The command, or for a reply the command that it answers, in upper case. Empty if there is none.
+    /// The command in upper case. For a reply, the command that it answers. Empty if there is no command.
     pub command: &'a str,
     /// Whether the frame is an error reply.
     pub is_error: bool,
-    /// The lock's key that the command names, as an index into the run's list of keys.
+    /// The lock's key that the command names, as an index into the run's list of keys, or `None` if that is unknown.
     pub key: Option<u32>,
     /// The attempt in progress when the command arrived.
     pub op: u64,
     /// The phase of that attempt.
     pub phase: Phase,
-    /// For a reply, whether its command took or released a lock, if [`Interceptor::waits_for_effect`].
+    /// For a reply, whether its command took or released a lock. Only determined if [`Interceptor::waits_for_effect`]
+    /// returns `true`.
     pub acquired: Acquired,
 }
 

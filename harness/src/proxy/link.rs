@@ -9,11 +9,11 @@ pub struct LinkId {
     pub node: usize,
 }
 
-/// The link to one of the servers that can be the node's master. Without Sentinels, there is only the first.
+/// The link to one of the servers that can be the node's master. Without Sentinels, there is only the first server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ServerLink {
     pub link: LinkId,
-    /// Number of the server among the node's, from 0.
+    /// Number of the server among the servers of the node, from 0.
     pub server: usize,
 }
 

@@ -33,7 +33,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// The proxy between all workers and all nodes of a run. Clones share the same proxy.
 ///
-/// It must be [closed](Proxy::close) before its runtime ends; otherwise the log is incomplete.
+/// The proxy must be [closed](Proxy::close) before its runtime ends; otherwise the log is incomplete.
 #[derive(Clone)]
 pub struct Proxy {
     pub(super) state: Arc<ProxyState>,
@@ -70,18 +70,18 @@ impl Proxy {
         }
     }
 
-    /// Opens a link, and returns the loopback address on which its worker reaches the node. Must be called in a
-    /// tokio runtime, which then runs the link.
+    /// Opens a link, and returns the loopback address at which its worker reaches the node. Must be called in a tokio
+    /// runtime, which then runs the link.
     ///
     /// # Errors
-    /// Returns an error if `upstream` is not a loopback address, the link is open already, the proxy is closed, or
-    /// no port is free.
+    /// Returns an error if `upstream` is not a loopback address, if the link is already open, if the proxy is closed,
+    /// or if no port is free.
     pub async fn open(&self, link: LinkId, upstream: SocketAddr) -> io::Result<SocketAddr> {
         self.open_server(link, 0, upstream).await
     }
 
-    /// Opens a link to a server of the node that is not its first: with Sentinels, each server can become the
-    /// master. Faults on the node's links affect this link too.
+    /// Opens a link to a further server of the node. With Sentinels, each server can become the master. Faults on the
+    /// node's links also affect this link.
     ///
     /// # Errors
     /// Returns an error under the same conditions as [`Proxy::open`].
@@ -96,7 +96,7 @@ impl Proxy {
             .await
     }
 
-    /// Opens a link that listens on a given loopback address. Port 0 is any free port.
+    /// Opens a link that listens on the given loopback address. Port 0 selects any free port.
     ///
     /// # Errors
     /// Returns an error under the same conditions as [`Proxy::open`], or if `listen` is not a loopback address.
@@ -149,8 +149,8 @@ impl Proxy {
         Ok(address)
     }
 
-    /// Redirects a node's links to the address at which its first server has come back. If the address has changed,
-    /// the node's connections are reset. Workers keep using the same addresses.
+    /// Redirects a node's links to the current address of its first server, which was restarted. If the address has
+    /// changed, the node's connections are reset. Workers keep using the same addresses.
     ///
     /// # Errors
     /// Returns an error if `upstream` is not a loopback address.
@@ -161,21 +161,21 @@ impl Proxy {
             let mut registry = self.state.registry();
             let links = registry.upstreams.iter_mut();
             for (_, address) in links.filter(|(to, _)| to.link.node == node && to.server == 0) {
-                // No connection leads to a server that was gone.
+                // A server that was down has no connections that would have to be reset.
                 moved |= address.is_some_and(|address| address != upstream);
                 *address = Some(upstream);
             }
         }
-        // If the address is the same, a connection may lead to the new server already.
+        // If the address is the same, connections may already lead to the new server.
         if moved {
             self.cut(None, Some(&[node]));
         }
         Ok(())
     }
 
-    /// Makes connections introduce themselves to their servers, and tracks the requests that they send until a
-    /// server reports their execution. Call this before the first connection. The `token` distinguishes this run's
-    /// connections from those of other runs on the same servers; it may be empty if there are none.
+    /// Lets connections introduce themselves to their servers, and tracks the requests on them until a server reports
+    /// their execution. Call this before the first connection. The `token` distinguishes this run's connections from
+    /// those of other runs on the same servers; it may be empty if there are no other runs.
     pub fn track_requests(&self, token: &str) {
         self.state
             .sent
@@ -188,24 +188,23 @@ impl Proxy {
         self.state.sent.get()
     }
 
-    /// Makes each connection log in to its server with this password. Call this before the first connection.
+    /// Lets each connection log in to its server with this password. Call this before the first connection.
     pub fn log_in(&self, password: &str) {
         self.state.password.get_or_init(|| password.to_owned());
     }
 
-    /// Replaces the known keys of a node that hold locks under derived names. Each entry is a lock and the key's
-    /// name.
+    /// Replaces the list of a node's keys that hold locks under derived names. Each entry is a lock and the key's name.
     pub fn derive_keys(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
         self.state.keys.derive(node, keys);
     }
 
-    /// Returns the queries with which the proxy asks for the effects of commands. While no task answers them,
-    /// effects are unknown. Call this once, after [`Proxy::track_requests`], which numbers the commands.
+    /// Returns the proxy's queries for the effects of commands. While no task answers them, effects are unknown. Call
+    /// this once, after [`Proxy::track_requests`], which numbers the commands.
     pub fn effect_queries(&self) -> mpsc::UnboundedReceiver<EffectQuery> {
         self.state.effect_queries.receiver()
     }
 
-    /// Refuses new connections to the node's first server, which is gone, until [`Proxy::redirect`] sets its
+    /// Refuses new connections to the node's first server, which is down, until [`Proxy::redirect`] sets its new
     /// address.
     pub fn close_node(&self, node: usize) {
         let mut registry = self.state.registry();
@@ -215,8 +214,8 @@ impl Proxy {
         }
     }
 
-    /// Sets the operation that the driver is about to request from a worker. All later commands of
-    /// the worker are tagged with it, and so are the replies. Call this before the request is sent.
+    /// Sets the operation that the driver is about to request from a worker. All later commands of the worker, and
+    /// their replies, are tagged with this operation. Call this before the request is sent.
     pub fn set_phase(&self, worker: usize, op: u64, phase: Phase) {
         let now_ns = self.state.clock.now_ns();
         let operation = self.state.current_operation(worker);
@@ -245,14 +244,14 @@ impl Proxy {
         all.map(|operation| operation.traffic().commands()).sum()
     }
 
-    /// Imposes a fault. It does not affect frames that have been sent or are waiting already, except that a
-    /// partition stops waiting frames too.
+    /// Imposes a fault. The fault does not affect frames that have been sent or are already waiting, except that a
+    /// partition also stops waiting frames.
     pub fn impose(&self, fault: LinkFault) -> ImposedId {
         self.state.faults.impose(fault)
     }
 
-    /// Lifts a fault. The frames that it held are forwarded in order; delays that it has assigned stay. Connections
-    /// in which it has dropped frames are reset.
+    /// Lifts a fault. Frames that the fault held are forwarded in order, and delays that it has assigned stay.
+    /// Connections in which it has dropped frames are reset, unless it has a frame limit.
     pub fn lift(&self, id: ImposedId) {
         for conn in self.state.faults.lift(id) {
             self.cut_connection(conn);
@@ -265,7 +264,7 @@ impl Proxy {
     }
 
     /// Returns the number of frames that a fault has affected so far, whether it is in force or lifted. For a
-    /// partition, returns how often it has stopped something.
+    /// partition, returns how often it has stopped a frame or a handshake.
     pub fn affected_frames(&self, id: ImposedId) -> u64 {
         self.state.faults.affected_frames(id)
     }
@@ -296,7 +295,7 @@ impl Proxy {
         self.state.incidents.take()
     }
 
-    /// Records a resource that another part of the harness ran out of, unless it is known.
+    /// Records that another part of the harness ran out of a resource, unless the same incident is already recorded.
     pub fn record_incident(&self, description: String) {
         self.state
             .incidents
@@ -328,7 +327,7 @@ impl Proxy {
     }
 }
 
-/// Returns an error unless the address is on this machine: a run must not send anything to another one.
+/// Returns an error if the address is not on this machine, because a run must not send data to another machine.
 pub(super) fn only_loopback(address: SocketAddr) -> io::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
@@ -359,7 +358,7 @@ impl Listening {
             };
             match accepted {
                 Ok((client, peer)) => {
-                    // Small replies must not wait. This fails only on dead sockets.
+                    // Without this, small replies would be delayed. The call fails only on dead sockets.
                     let _ = client.set_nodelay(true);
                     if admits(&client, peer, self.worker, &self.task.0.incidents) {
                         accept(client, self.received(peer));

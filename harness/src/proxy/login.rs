@@ -1,5 +1,5 @@
-//! Commands that a connection sends to its server before anything of the worker's: a login and an introduction. The
-//! worker sees neither the commands nor their replies.
+//! Commands that a connection sends to its server before it forwards data of the worker: a login and an introduction.
+//! The worker receives no replies to these commands.
 
 use std::io;
 
@@ -9,7 +9,8 @@ use tokio::net::TcpStream;
 /// The reply to a correct password.
 const LOGGED_IN: &[u8] = b"+OK\r\n";
 
-/// The first commands, and their expected replies. Not to be printed, because it contains the password.
+/// The first commands on a connection, and their expected replies. A greeting must not be printed, because it contains
+/// the password.
 #[derive(Default)]
 pub(super) struct Greeting {
     commands: Vec<u8>,
@@ -18,19 +19,21 @@ pub(super) struct Greeting {
 }
 
 impl Greeting {
-    /// Adds a login. Must be called before `introduce`: a server with a password refuses other commands before it.
+    /// Adds a login. Must be called before `introduce`, because a server with a password refuses all other commands
+    /// before the login.
     pub(super) fn log_in(&mut self, password: &str) {
         self.commands.extend(command("AUTH", password));
         self.login_reply = LOGGED_IN;
     }
 
-    /// Adds a command whose argument the server echoes, and reports to its observers.
+    /// Adds an `ECHO` with this word, which the server also reports to its observers.
     pub(super) fn introduce(&mut self, word: &str) {
         self.commands.extend(command("ECHO", word));
         self.echo = format!("${}\r\n{word}\r\n", word.len()).into_bytes();
     }
 
-    /// Sends the commands, and reads their replies. Returns what the server sends instead of the expected replies.
+    /// Sends the commands, and reads their replies. Returns the bytes that the server sent instead of the expected
+    /// replies; empty if the replies are as expected.
     pub(super) async fn exchange(self, upstream: &mut TcpStream) -> io::Result<Vec<u8>> {
         upstream.write_all(&self.commands).await?;
         let full_reply = [self.login_reply, &self.echo].concat();
@@ -65,8 +68,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns what the worker receives if the server replies to the greeting with `answer` and closes the
-    /// connection.
+    /// Returns the bytes that the worker receives if the server replies to the greeting with `answer` and then closes
+    /// the connection.
     async fn worker_receives(answer: &'static [u8]) -> Vec<u8> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut upstream = TcpStream::connect(listener.local_addr().unwrap())

@@ -1,9 +1,8 @@
 //! The proxy between every worker and every node.
 //!
-//! There is one link per (worker, node) pair, and one listener per link. A link understands RESP 2 and 3. It can
-//! delay, drop, hold or stop a single command or a single reply, shows each frame to an interceptor, which can
-//! make the frame wait, and writes the command log.
-//! The path of a byte, for one direction of one connection:
+//! There is one link per (worker, node) pair, and one listener per link. A link understands RESP 2 and 3. It can delay,
+//! drop, hold or stop a single command or a single reply. It passes each frame to an interceptor, which can make the
+//! frame wait, and writes the command log. The path of a byte, for one direction of one connection:
 //!
 //! ```text
 //!            read                     find frames       classify them
@@ -27,37 +26,37 @@
 //!
 //! - **A frame is forwarded whole or not at all**, unless its connection is cut. An incomplete frame at the end of
 //!   a chunk waits for its last byte.
-//! - **Nothing overtakes** within one direction of one connection. A barrier stops that direction and nothing else.
-//! - **A request is pending from just before its first byte is written.** A dropped request is never pending, so
-//!   replies keep matching.
+//! - **Nothing overtakes** within one direction of one connection. A barrier stops only that direction.
+//! - **A request becomes pending just before its first byte is written.** A dropped request never becomes pending, so
+//!   that replies are still matched to the right requests.
 //! - **A byte stream never has a gap.** Frames after a dropped frame are dropped with it, or the connection is
 //!   reset: a client that pipelines commands would otherwise match every later reply to the wrong command.
-//! - **Memory is bounded.** A full send queue stops the reading, and TCP slows the sender down. A frame larger than
-//!   8 MiB is not parsed. Neither is an incomplete frame while all connections together exceed the buffer budget
-//!   (`frame_budget`).
+//! - **Memory is bounded.** If a send queue is full, the proxy stops reading, and TCP slows the sender down. A frame
+//!   larger than 8 MiB is not parsed. Neither is an incomplete frame while all connections together exceed the buffer
+//!   budget (`frame_budget`).
 //! - **Bytes that are not RESP pass unchanged.** The log records this once, and the connection becomes a byte pipe.
 //!   Partition, cut, delay and hold still work on a byte pipe, chunk by chunk; drop does not.
 //!
-//! The proxy changes and reorders nothing. It answers a command itself only if a fault requires it
-//! (`refused_command`). The server then receives a command that it refuses, so that replies stay in order and a
+//! The proxy neither changes nor reorders frames. It answers a command itself only if a fault requires that
+//! (`refused_command`). The server then receives a substitute that it refuses, so that replies stay in order and a
 //! transaction fails as it would without the proxy. The proxy connects to loopback addresses only, and serves only
 //! clients of its own user (`client_user`). It logs in to servers that require a password (`login`).
 //!
-//! With Sentinels, a node has several servers that can become its master. Each of them has its own link, and all
-//! of these links count as links to that node. The links to the Sentinels themselves (`sentinel_link`) only
-//! replace addresses in what the Sentinels send.
+//! With Sentinels, a node has several servers that can become its master. Each of them has its own link, and all of
+//! these links count as links to that node. The links to the Sentinels themselves (`sentinel_link`) only replace
+//! addresses in the Sentinels' replies and messages.
 //!
-//! If a fault waits for the command that takes a lock, or for a command that names the lock's key, the proxy
-//! holds frames back until it knows what their commands did to the keys and which keys hold locks
+//! If a fault waits for the command that takes a lock, or for a command that names the lock's key, the proxy holds
+//! frames back until the effects of their commands on the keys, and the keys that hold locks, are known
 //! (`acquire_detection`).
 //!
-//! The proxy also detects data from a worker that is frozen or dead (`freeze_check`), and records what it could
-//! not do (`resource_exhaustion`).
+//! The proxy also detects data from a worker that is frozen or dead (`freeze_check`), and records its own failures
+//! (`resource_exhaustion`).
 //!
 //! Behind the links to the masters of a Redis Cluster, a relay replaces the addresses that they announce
 //! (`cluster_link`).
 //!
-//! The code that decides what a fault does to a link (`fault_rules`, `link_state`) uses neither sockets nor a
+//! The code that decides the effect of a fault on a link (`fault_rules`, `link_state`) uses neither sockets nor a
 //! clock. The simulated network runs the same code, and writes the same log.
 
 mod addresses;
@@ -114,7 +113,8 @@ pub(crate) use resource_exhaustion::is_resource_exhaustion;
 pub(crate) use resp::command::CommandName;
 pub(crate) use resp::reply_stream::bulk_strings;
 
-/// Locks `mutex`, and ignores poisoning: the values guarded here are consistent between any two statements.
+/// Locks `mutex`, and ignores poisoning, because the values that the proxy guards are consistent between any two
+/// statements.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

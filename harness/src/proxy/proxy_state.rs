@@ -36,7 +36,7 @@ pub(super) struct ProxyState {
     pub incidents: ProxyIncidents,
     pub effect_queries: EffectQueries,
     pub registry: Mutex<Registry>,
-    /// The requests that were sent, if they are to be matched with the servers' reports.
+    /// The requests that were sent; empty if requests are not matched with the servers' reports.
     pub sent: OnceLock<SentRequests>,
     /// The servers' password, if they require one.
     pub password: OnceLock<String>,
@@ -53,7 +53,7 @@ pub(super) struct Registry {
     pub upstreams: HashMap<ServerLink, Option<SocketAddr>>,
     pub operations: HashMap<usize, Arc<CurrentOperation>>,
     pub connections: BTreeMap<u64, Connection>,
-    /// Number of other tasks that must end before the proxy is closed.
+    /// Number of further tasks that must end before the proxy counts as closed.
     pub tasks: usize,
     next_conn: u64,
 }
@@ -61,7 +61,7 @@ pub(super) struct Registry {
 /// An open connection.
 pub(super) struct Connection {
     pub link: LinkId,
-    /// Notified when the connection is to be cut.
+    /// Notified when the connection must be cut.
     pub cut: Arc<Notify>,
 }
 
@@ -128,11 +128,11 @@ impl ProxyState {
     }
 }
 
-/// Counts a task until it is dropped: the proxy does not count as closed before.
+/// Counts a task until this guard is dropped. The proxy does not count as closed before that.
 pub(super) struct TaskGuard(pub Arc<ProxyState>);
 
 impl TaskGuard {
-    /// Waits until the proxy is to be closed.
+    /// Waits until the closing of the proxy begins.
     pub(super) async fn closed(&self) {
         let mut closed = self.0.closed.subscribe();
         // The sender lives as long as the proxy.
@@ -147,7 +147,7 @@ impl Drop for TaskGuard {
     }
 }
 
-/// Removes a connection from the registry when it has ended, for whatever reason.
+/// Removes a connection from the registry when the connection has ended, for whatever reason.
 pub(super) struct ConnectionGuard {
     pub state: Arc<ProxyState>,
     pub conn: u64,

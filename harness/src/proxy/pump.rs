@@ -1,4 +1,5 @@
-//! One direction of one connection: read, find frames, show them to the interceptor, apply the faults, write.
+//! One direction of one connection: reads bytes, finds frames, passes them to the interceptor, applies the faults, and
+//! writes.
 
 use std::io;
 use std::ops::Range;
@@ -34,7 +35,7 @@ pub(super) struct Pump<'a> {
     queue: SendQueue<'a>,
     /// The frames of the current chunk. The vector is reused.
     frames: Frames,
-    /// Number of them that have been admitted or sent.
+    /// Number of these frames that have been admitted or sent.
     done: usize,
 }
 
@@ -88,7 +89,7 @@ impl<'a> Pump<'a> {
             tokio::select! {
                 biased;
                 flushed = self.queue.flush(), if !self.queue.is_empty() => flushed?,
-                // The other direction found bytes that are not RESP, so the partial frame is forwarded as it is.
+                // The other direction has found bytes that are not RESP, so the partial frame is forwarded unchanged.
                 () = self.shared.turned_raw(), if has_partial_frame => return Ok(ReadOutcome::Bytes),
                 outcome = read(shared, direction, &mut self.socket, &mut self.reader),
                     if self.queue.has_room() => {
@@ -98,7 +99,7 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Sends the chunk that was read, or queues its frames if something is in the way.
+    /// Sends the chunk that was read at once if possible, or otherwise admits its frames one by one.
     async fn pass_chunk(&mut self) -> io::Result<()> {
         let now_ns = self.shared.proxy.clock.now_ns();
         let mut frames = std::mem::take(&mut self.frames);
@@ -139,10 +140,10 @@ impl<'a> Pump<'a> {
         self.queue.write_now(&self.reader.bytes()[..end], now_ns)
     }
 
-    /// The slow path: shows each frame to the interceptor, and applies the faults to it.
+    /// The slow path: passes each frame to the interceptor, and applies the faults to it.
     async fn admit_all(&mut self) -> io::Result<()> {
         while let Some((range, mut meta)) = self.frames.get(self.done).cloned() {
-            // A simple error of either protocol, or a long one of RESP3.
+            // Errors begin with `-` in both protocols, and with `!` for long errors in RESP3.
             let is_error = matches!(self.reader.bytes()[range.start], b'-' | b'!')
                 && self.direction == Direction::Reply;
             let acquired = self.detect_effect(range.clone(), &mut meta).await?;
@@ -155,7 +156,7 @@ impl<'a> Pump<'a> {
         Ok(())
     }
 
-    /// Finds out what a frame's command did, if the interceptor waits for that. Frames ahead of it are written in
+    /// Determines the effect of a frame's command, if the interceptor waits for it. Frames ahead of it are written in
     /// the meantime.
     async fn detect_effect(
         &mut self,
@@ -231,7 +232,7 @@ impl<'a> Pump<'a> {
             Shape::Blank | Shape::Raw => None,
             Shape::Plain | Shape::Error | Shape::Composite => {
                 let (kind, answered) = match shape {
-                    // Not executed yet, and perhaps never.
+                    // The command is not executed yet, and may never be.
                     Shape::Plain if frame.starts_with(b"+QUEUED\r") => {
                         (ReplyKind::Answer, Answered::Failed)
                     }
@@ -240,7 +241,7 @@ impl<'a> Pump<'a> {
                     _ => (ReplyKind::parse(frame), Answered::Done),
                 };
                 let request = pending.answered_by(kind);
-                // If a request has several confirmations, only the last one ends it.
+                // If a request gets several confirmations, only the last one completes it.
                 if let Some(request) = &request
                     && !pending.waits_for_confirmations()
                 {
@@ -268,7 +269,7 @@ impl<'a> Pump<'a> {
 }
 
 impl Drop for Pump<'_> {
-    /// Logs the frames that still wait at a barrier when the connection ends as cut.
+    /// Logs the frames that are still waiting at a barrier at the end of the connection, with the outcome `Cut`.
     fn drop(&mut self) {
         let bytes = self.reader.bytes();
         for (range, meta) in self.frames.iter().skip(self.done) {
@@ -279,7 +280,7 @@ impl Drop for Pump<'_> {
     }
 }
 
-/// Waits for a barrier or a reply. Frames that are queued already are written in the meantime.
+/// Waits for a barrier or a reply. Frames that are already queued are written in the meantime.
 async fn wait_for<T>(queue: &mut SendQueue<'_>, awaited: impl Future<Output = T>) -> io::Result<T> {
     let mut awaited = pin!(awaited);
     loop {

@@ -1,7 +1,7 @@
-//! Incidents of the proxy: resources that this process ran out of, and clients that it did not serve.
+//! Incidents of the proxy: resources that this process ran out of, and clients that the proxy did not serve.
 //!
-//! If the proxy cannot accept a connection, its client waits, and its node seems to be slow or dead. That is the
-//! fault of the harness, and no lock may be blamed for it.
+//! If the proxy cannot accept a connection, the client waits, and the node seems to be slow or dead. The harness is
+//! responsible for that, so no lock may be blamed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::lock;
 
-/// Something that the proxy could not do.
+/// A failure of the proxy to do a part of its work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ProxyIncident {
     /// This process or its machine ran out of a resource, or the user of a client is unknown. Contains a
@@ -23,9 +23,9 @@ pub enum ProxyIncident {
         "a client on a link of worker {worker} sent {sent} and disconnected before the proxy could identify its user"
     )]
     ClientGone {
-        /// Worker whose link it used.
+        /// Worker whose link the client used.
         worker: usize,
-        /// The command that it sent.
+        /// The command that the client sent.
         sent: String,
     },
     /// A client of another user was refused.
@@ -33,22 +33,32 @@ pub enum ProxyIncident {
         "a client of user {user} was refused on a link of worker {worker}: the proxy serves its own user, {served}"
     )]
     ClientRefused {
-        /// Worker whose link it used.
+        /// Worker whose link the client used.
         worker: usize,
         /// User ID of the client.
         user: u32,
         /// User ID that the proxy serves.
         served: u32,
     },
-    /// A server of a Cluster redirected a client to an address that is not one of the run's servers.
+    /// A server redirected a client to an address that is not one of the run's servers, or named one as a master.
     #[error(
-        "a server redirected worker {worker} to {place:?}, which is not one of the servers of the run: the redirection was refused"
+        "a server sent worker {worker} the address {place:?}, which is not one of the servers of the run: it was withheld"
     )]
-    RedirectionRefused {
-        /// Worker whose link it used.
+    AddressWithheld {
+        /// Worker whose link the client used.
         worker: usize,
         /// The address.
         place: String,
+    },
+    /// A server that was running before answered a command late, or not until the client closed the connection.
+    #[error("node {node} did not answer a command for {} ms", (.until_ns - .since_ns) / 1_000_000)]
+    SlowAnswer {
+        /// The node.
+        node: usize,
+        /// When the command was sent, in nanoseconds since the run began.
+        since_ns: u64,
+        /// When the answer arrived, or the client closed the connection.
+        until_ns: u64,
     },
 }
 
@@ -79,14 +89,14 @@ pub(crate) fn is_resource_exhaustion(error: &io::Error) -> bool {
 }
 
 impl ProxyIncidents {
-    /// Records what could not be done, if the error means that a resource is exhausted.
+    /// Records the failed operation if the error means that a resource is exhausted.
     pub(crate) fn record_exhaustion(&self, failure: &str, error: &io::Error) {
         if is_resource_exhaustion(error) {
             self.add(ProxyIncident::Exhausted(format!("{failure}: {error}")));
         }
     }
 
-    /// Records an incident, unless it is known.
+    /// Records an incident, unless the same incident is already recorded.
     pub(crate) fn add(&self, incident: ProxyIncident) {
         let mut state = lock(&self.state);
         if state.known.insert(incident.clone()) {

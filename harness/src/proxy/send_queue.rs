@@ -1,5 +1,5 @@
-//! The writing end of one direction. It drives the link's state machine with a socket, the clock and the changes of
-//! the faults.
+//! The writing end of one direction. It drives the link's state machine with a socket, the clock, and the changes of
+//! faults.
 
 use std::io;
 
@@ -16,14 +16,14 @@ use crate::proxy::faults::refused_command::REFUSED_BYTES;
 use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_meta::FrameMeta;
 
-/// Maximum number of waiting bytes. Beyond it nothing more is read, and TCP slows the sender down.
+/// Maximum number of waiting bytes. If there are more, nothing is read, and TCP slows the sender down.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// An item that waits to be written.
 enum Payload {
-    /// A frame, or bytes that are not RESP, of which nothing has been written.
+    /// A frame, or bytes that are not RESP. Nothing of it has been written.
     Frame(FrameMeta),
-    /// The rest of an item that a write did not take whole. It has been logged as sent.
+    /// The rest of an item that was written only partly. The item has been logged as sent.
     Rest,
     /// The end of the stream.
     End,
@@ -71,7 +71,7 @@ impl<'a> SendQueue<'a> {
         self.link.is_empty()
     }
 
-    /// Returns `true` if nothing waits, and no fault matches a frame that arrives now.
+    /// Returns `true` if nothing is waiting, and no fault matches a frame that arrives now.
     pub(super) fn is_clear(&mut self, now_ns: u64) -> bool {
         self.link.is_clear(now_ns)
     }
@@ -82,7 +82,7 @@ impl<'a> SendQueue<'a> {
         self.waiting_bytes < MAX_WAITING_BYTES && !matches!(first, Some(Payload::Rest))
     }
 
-    /// Writes at once what the socket takes, and queues the rest. Call this only if nothing waits.
+    /// Writes as many bytes as the socket accepts at once, and queues the rest. Call this only if nothing is waiting.
     pub(super) fn write_now(&mut self, bytes: &[u8], now_ns: u64) -> io::Result<()> {
         let count = match self.writer.try_write(bytes) {
             Ok(count) => count,
@@ -112,7 +112,7 @@ impl<'a> SendQueue<'a> {
             }
             FrameDecision::Pass(conditions) => conditions,
         };
-        // The reply to a command that the proxy answers is the server's reply to the substitute.
+        // If the proxy answers a command, the server's reply to the substitute is replaced with that answer.
         conditions.answer = conditions.answer.or(meta.request.answer);
         meta.request.answer = conditions.answer;
         match conditions
@@ -127,7 +127,7 @@ impl<'a> SendQueue<'a> {
         }
     }
 
-    /// Queues the end of the stream, orderly or by a reset, behind the waiting frames.
+    /// Queues the end of the stream after the waiting frames. If `reset` is true, the stream ends with a reset.
     pub(super) fn end(&mut self, reset: bool, now_ns: u64) {
         let payload = if reset { Payload::Reset } else { Payload::End };
         self.enqueue(payload, &[], now_ns, PassConditions::default());
@@ -141,7 +141,7 @@ impl<'a> SendQueue<'a> {
         conditions: PassConditions,
     ) {
         self.waiting_bytes += bytes.len();
-        // A complete frame is always forwarded whole, so the result is ignored; the budget limits incomplete
+        // The result is ignored, because a complete frame is always forwarded whole. The budget limits only incomplete
         // frames.
         self.share.resize(self.waiting_bytes);
         let outgoing = Outgoing {
@@ -152,7 +152,7 @@ impl<'a> SendQueue<'a> {
         self.link.admit(outgoing, arrived_at_ns, conditions);
     }
 
-    /// Writes the frames that may be forwarded, until none waits. Can be cancelled at any point and called again.
+    /// Writes the frames that may be forwarded, until none is waiting. The future can be cancelled at any point.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         loop {
             self.changes.mark_seen();
@@ -171,7 +171,7 @@ impl<'a> SendQueue<'a> {
         }
     }
 
-    /// Writes as much of the first frame as the socket takes.
+    /// Writes as much of the first frame as the socket accepts.
     async fn send_first(&mut self) -> io::Result<()> {
         let Some(first) = self.link.front_mut() else {
             return Ok(());
@@ -180,7 +180,7 @@ impl<'a> SendQueue<'a> {
         let outgoing = &mut first.frame;
         match std::mem::replace(&mut outgoing.payload, Payload::Rest) {
             Payload::Frame(meta) => {
-                // From here on it counts as sent: its reply can arrive at any time.
+                // From now on, the frame counts as sent, because its reply can arrive at any time.
                 let now_ns = self.shared.proxy.clock.now_ns();
                 self.shared.expect_reply(self.direction, &meta, now_ns);
                 let (direction, bytes) = (self.direction, &outgoing.bytes);
@@ -197,7 +197,8 @@ impl<'a> SendQueue<'a> {
                 self.link.pop();
                 let result = self.writer.shutdown().await;
                 if self.direction == Direction::Request {
-                    // The server closes such a connection at once, but its own end may arrive late.
+                    // Record the close now, because the server closes such a connection at once, but the end of its
+                    // stream may arrive late.
                     self.shared.record_close();
                 }
                 return result;
@@ -230,7 +231,7 @@ impl<'a> SendQueue<'a> {
 }
 
 impl Drop for SendQueue<'_> {
-    /// Logs the frames that have not been written when the connection ends as cut.
+    /// Logs the frames that have not been written at the end of the connection, with the outcome `Cut`.
     fn drop(&mut self) {
         for waiting in self.link.iter() {
             if let Payload::Frame(meta) = &waiting.frame.payload {

@@ -1,7 +1,7 @@
-//! Reads from `/proc/net/tcp` how many bytes the kernel still keeps of the connections to some ports.
+//! Reads from `/proc/net/tcp` how many bytes of the connections to some ports are still in the kernel.
 //!
-//! A client may have written bytes that have not reached us yet: they wait in its kernel for an acknowledgement, or
-//! for space in our receive queue. They arrive even if no process of the client runs.
+//! A client may have written bytes that the proxy has not received yet: they wait in the kernel for an acknowledgement,
+//! or for space in the receive queue. They arrive even if no process of the client is running.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -10,10 +10,10 @@ use procfs_core::net::TcpNetEntry;
 
 use crate::process_stat::{ip_v4_sockets, ip_v6_sockets};
 
-/// A connection: the port on which we listen, and the client's port.
+/// A connection, identified by the port on which the proxy listens and the client's port.
 pub(super) type Ports = (u16, u16);
 
-/// For each connection to some ports, the maximum number of bytes that the client may have written and we have
+/// For each connection to some ports, the maximum number of bytes that the client may have written and the proxy has
 /// not read.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct TcpQueues(HashMap<Ports, u64>);
@@ -25,10 +25,10 @@ impl TcpQueues {
     /// # Errors
     /// Returns an error if `/proc` cannot be read.
     pub(super) fn read(ports: &HashSet<u16>) -> io::Result<TcpQueues> {
-        // First what the clients' kernels keep, and then what waits at our end. In the other order
+        // Read the send queues of the clients first, and then the receive queues of the proxy. In the other order,
         // bytes that arrive in between would be missing from both.
         let mut clients = ip_v4_sockets()?;
-        // A client may use a socket for both versions of the protocol.
+        // A client may use an IPv6 socket for an IPv4 connection.
         clients.extend(ip_v6_sockets()?);
         let ours = ip_v4_sockets()?;
         Ok(Self::from_sockets(ports, &clients, &ours))
@@ -97,7 +97,7 @@ mod tests {
         client.write_all(b"PING\r\n").unwrap();
         let connection = (address.port(), client.local_addr().unwrap().port());
         let unread = TcpQueues::read(&ports).unwrap().unread(connection);
-        // Until the acknowledgement has come, the kernel counts the bytes at both ends.
+        // Until the acknowledgement has arrived, the kernel counts the bytes at both ends.
         assert!(matches!(unread, Some(6..=12)), "{unread:?}");
     }
 }

@@ -180,11 +180,7 @@ async fn prepare(
         _ => 1 + layout.replicas,
     };
     // A connection to an external server passes through more sockets.
-    let sockets_per_link = match (external, cluster) {
-        (_, Some(_)) => 3,
-        (Some(_), _) => 2,
-        _ => 1,
-    };
+    let sockets_per_link = if external.is_some() { 3 } else { 1 };
     DescriptorNeed {
         workers: scenario.workload.workers,
         nodes,

@@ -236,8 +236,17 @@ impl ServerBackend {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
             };
-            let opened = proxy.open(link, upstream.socket()).await;
-            let address = opened.map_err(failed)?;
+            let announced = self.parts.shared.as_ref().and_then(|it| it.nodes.get(node));
+            let opened = match announced {
+                // Such a server may name other servers.
+                Some(announced) => {
+                    let known = [(announced.clone(), upstream.socket())];
+                    let links = proxy.open_cluster(link, &known).await;
+                    links.map(|links| links.into_iter().next())
+                }
+                None => proxy.open(link, upstream.socket()).await.map(Some),
+            };
+            let address = opened.map_err(failed)?.ok_or_else(|| failed("no link"))?;
             urls.push(format!("redis://{address}"));
             let Some(watch) = servers.watch() else {
                 continue;

@@ -44,7 +44,7 @@ impl Binary {
         NAMES
             .iter()
             .flat_map(|name| {
-                // A relative directory on PATH is a part of the current directory, which may be foreign.
+                // A relative directory on PATH is below the current directory, which may belong to another user.
                 let directories = std::env::split_paths(&search).filter(|dir| dir.is_absolute());
                 directories.map(move |dir| dir.join(name))
             })
@@ -58,7 +58,7 @@ impl Binary {
             })
     }
 
-    /// Chooses the given program, else the named server, else the first one on PATH.
+    /// Chooses the given program. Without one, chooses the named server or, without a name, the first server on PATH.
     ///
     /// # Errors
     /// As [`Binary::find`] and [`Binary::named`].
@@ -106,8 +106,8 @@ impl Binary {
     }
 }
 
-/// Returns the directory of the named servers. It never depends on the current directory, which may be foreign, so
-/// relative paths in the variables do not count.
+/// Returns the directory of the named servers. It never depends on the current directory, which may belong to another
+/// user. So relative paths in the variables are ignored.
 fn servers_directory(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name| {
         let path = PathBuf::from(variable(name)?);
@@ -124,7 +124,7 @@ fn check(path: &Path) -> Result<PathBuf, BackendError> {
         why: None,
         source,
     };
-    // Servers run in separate directories, in which a relative path would mean something else.
+    // Make the path absolute, because servers run in other directories.
     let absolute = std::path::absolute(path).map_err(cannot)?;
     std::fs::metadata(&absolute).map_err(cannot)?;
     Ok(absolute)

@@ -1,12 +1,12 @@
 //! Adoption of orphans.
 //!
 //! If a worker starts a process and then exits, or starts it as a daemon, that process gets another parent: the nearest
-//! ancestor that is a *subreaper*, or else the first process of the machine. As a subreaper, this process remains an
-//! ancestor of its workers' descendants, and can reap them after it has killed them. Their mark identifies the worker
-//! that they belong to.
+//! ancestor that is a *subreaper*, or the first process of the machine if there is none. As a subreaper, this process
+//! remains an ancestor of its workers' descendants, and can reap them after it has killed them. The mark of a
+//! descendant identifies its worker.
 //!
-//! A descendant without its mark (`env -i setsid`, with a parent that exits at once) can only be recognised because
-//! this process has adopted it. If this process starts nothing but runs, it therefore kills every adopted process after
+//! A descendant without its mark (`env -i setsid`, with a parent that exits at once) can be recognised only because
+//! this process has adopted it. So if this process does nothing but execute runs, it kills every adopted process after
 //! each run.
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ const ROUNDS: usize = 500;
 /// The adoption of all orphans below this process.
 #[derive(Debug)]
 pub struct Adoption {
-    /// The children that this process had before.
+    /// The children that this process had before it adopted orphans.
     before: BTreeSet<Member>,
 }
 
@@ -37,8 +37,8 @@ pub fn adopt_orphans() -> Adoption {
 }
 
 impl Adoption {
-    /// Kills every child that this process did not have before, except `spared`. Must be called after everything that
-    /// this process itself has started has exited.
+    /// Kills every child that this process did not have before, except `spared`. Call this only after all processes
+    /// that this process itself has started have exited.
     pub async fn end_strays(&self, spared: u32) {
         signals::kill_until_none(ROUNDS, async || {
             let mut strays = Vec::new();

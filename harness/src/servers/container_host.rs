@@ -14,8 +14,8 @@ pub(super) struct ContainerHost {
     pub network: String,
     /// The process that owns the containers, as the value of their label.
     pub owner: String,
-    /// The user that a server with a data directory of this machine must run as so that this process can change its
-    /// files, or `None` for the image's own user.
+    /// The user for a server whose data directory is on this machine, chosen so that this process can change the
+    /// server's files, or `None` for the image's own user.
     pub user: Option<String>,
     pub watch: ContainerWatch,
 }

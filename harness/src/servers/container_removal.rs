@@ -20,8 +20,8 @@ pub(super) async fn end(watch: ContainerWatch) {
     }
 }
 
-/// Removes all containers of a run, with their volumes and their network. The sweep removes those that cannot be
-/// removed now. Returns `true` if the engine lists none any more.
+/// Removes all containers of a run, with their volumes and their network. The sweep removes containers that cannot be
+/// removed now. Returns `true` if the engine lists no more containers of the run.
 pub(super) async fn remove_run(run: &str) -> bool {
     let Ok(engine) = connect().await else {
         return false;
@@ -71,7 +71,7 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<ContainerSummary>,
 
 async fn remove(engine: &Docker, container: &ContainerSummary) {
     if let Some(id) = container.id.as_deref() {
-        // The caller lists the containers again, and so notices a refusal.
+        // If the engine refuses, the caller detects that, because it lists the containers again.
         let _ = remove_container(engine, id).await;
     }
 }

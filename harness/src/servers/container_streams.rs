@@ -1,5 +1,5 @@
-//! Connects the standard streams of a worker's container to those of a separate process, so that the driver can treat a
-//! worker in a container like any other.
+//! Connects the standard streams of a worker's container to the standard streams of a separate process, so that the
+//! driver can treat a worker in a container like any other worker.
 
 use std::pin::Pin;
 
@@ -17,8 +17,8 @@ use super::server::Answer;
 
 type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
-/// Starts the container and copies its streams from and to those of this process, until the container exits. Returns
-/// its exit status.
+/// Starts the container, and copies data between its streams and the streams of this process until the container exits.
+/// Returns its exit status.
 ///
 /// # Errors
 /// Returns an error if the engine does not answer, or refuses.
@@ -39,7 +39,7 @@ pub fn carry_streams(name: &str) -> Answer<'_, u8> {
         let started = engine.start_container(name, None::<StartContainerOptions>);
         started.await.map_err(failed("start the container"))?;
         tokio::select! {
-            // Only the end of the output matters. The end of the input is passed on.
+            // Only the end of the output ends the copying. The end of the input is passed on.
             () = copy_output(output) => {}
             () = copy_input(input) => {}
         }
@@ -54,7 +54,7 @@ async fn copy_output(mut output: Output) {
             LogOutput::StdErr { .. } => &mut err,
             _ => &mut out,
         };
-        // The reader is gone.
+        // If the write fails, the reader is gone.
         if to.write_all(&frame.into_bytes()).await.is_err() || to.flush().await.is_err() {
             return;
         }
@@ -63,13 +63,13 @@ async fn copy_output(mut output: Output) {
 
 /// Copies the input. Never returns, because an adapter may answer after its input has ended.
 async fn copy_input(mut input: Pin<Box<dyn AsyncWrite + Send>>) {
-    // If the container no longer reads, its output ends too.
+    // If this fails, the container no longer reads, and its output will end, too.
     let _ = copy(&mut stdin(), &mut input).await;
     let _ = input.shutdown().await;
     std::future::pending().await
 }
 
-/// Returns the container's exit status. A container that is gone was killed.
+/// Returns the container's exit status. If the container no longer exists, it was killed.
 async fn exit_status(engine: &Docker, name: &str) -> u8 {
     const KILLED: u8 = 137;
     let mut waiting = engine.wait_container(name, None::<WaitContainerOptions>);

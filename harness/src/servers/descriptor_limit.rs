@@ -1,7 +1,7 @@
 //! File descriptors: the number that a run needs, and the limit of this process.
 //!
 //! A process without free descriptors cannot accept connections, which looks to a client like a server that does not
-//! answer. The need is therefore estimated before anything is started.
+//! answer. So the number of descriptors is estimated before anything is started.
 
 use std::sync::OnceLock;
 
@@ -12,8 +12,8 @@ use super::BackendError;
 /// Descriptors that are open briefly while a process is started, a server is queried, or `/proc` is read.
 const TEMPORARY: u64 = 16;
 
-/// Descriptors per server: its process, its output and the file that it is written to, and the two connections that
-/// observe its keys.
+/// Descriptors per server: its process, its output, the file for its output, and the two connections that observe its
+/// keys.
 const EACH_SERVER: u64 = 5;
 
 /// Descriptors per worker: its process, its three standard streams, and the file of its standard error.
@@ -49,7 +49,7 @@ impl DescriptorNeed {
     /// Raises the soft limit of this process to the hard limit, and checks that it is sufficient.
     ///
     /// # Errors
-    /// Returns [`BackendError::TooFewDescriptors`] if it is not.
+    /// Returns [`BackendError::TooFewDescriptors`] if the limit is too low.
     pub fn ensure(&self) -> Result<(), BackendError> {
         let limit = raise();
         let open = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count) as u64;
@@ -84,9 +84,9 @@ fn raise() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// Returns the limit that a child should have: the one that this process had before it was raised, or `None` if it was
-/// not raised. Programs behave differently with a limit of a million descriptors, and the tests should use what people
-/// use.
+/// Returns the limit that a child should have: the limit of this process before it was raised, or `None` if it was not
+/// raised. Some programs behave differently with a limit of a million descriptors, and locks should be tested with the
+/// usual limit.
 pub(super) fn inherited() -> Option<Rlimit> {
     INHERITED.get().copied()
 }

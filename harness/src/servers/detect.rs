@@ -40,7 +40,8 @@ pub struct Detection {
     pub reason: String,
 }
 
-/// Total time for the checks of the engine: one that answers the first request may still hang on the second.
+/// Maximum total time for the checks of the engine, because an engine that answers the first request may still hang at
+/// the second.
 const DOCKER_PATIENCE: Duration = Duration::from_millis(1900);
 
 /// Looks for a container engine with a Redis image that is present or can be pulled, then for a server program.

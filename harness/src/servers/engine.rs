@@ -51,7 +51,7 @@ pub(super) fn owner(labels: Option<&HashMap<String, String>>) -> Option<ProcessI
 /// How long to wait for the engine. A local engine answers within milliseconds, but a busy machine may take seconds.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long callers wait that only check whether an engine exists.
+/// How long to wait for the engine if the caller only checks whether an engine exists.
 const SHORT_PATIENCE: Duration = Duration::from_millis(700);
 
 /// Connects to the engine.
@@ -76,8 +76,8 @@ async fn connect_within(patience: Duration) -> Result<Docker, BackendError> {
         .map_err(BackendError::Engine)
 }
 
-/// Creates a client for the engine of `DOCKER_HOST`, or else for the first existing one of the sockets that engines
-/// usually listen on. Sends nothing yet.
+/// Creates a client for the engine of `DOCKER_HOST`. If the variable is not set, uses the first socket that exists
+/// among the usual ones. Sends nothing yet.
 fn client() -> Result<Docker, Error> {
     let named = std::env::var("DOCKER_HOST").ok();
     if let Some(host) = named.filter(|host| !host.is_empty()) {
@@ -87,7 +87,7 @@ fn client() -> Result<Docker, Error> {
         let folder = std::env::var_os(variable)?;
         Some(PathBuf::from(folder).join(path))
     };
-    // Rootless Docker, and Docker Desktop.
+    // The sockets of rootless Docker, and of Docker Desktop.
     let others = [
         below("XDG_RUNTIME_DIR", "docker.sock"),
         below("HOME", ".docker/run/docker.sock"),
@@ -99,7 +99,7 @@ fn client() -> Result<Docker, Error> {
     Docker::connect_with_host(&format!("unix://{}", place.display()))
 }
 
-/// Returns an error's text with its causes, which the texts of the engine client leave out.
+/// Returns an error's text with the texts of its causes, which the engine client's own texts omit.
 pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -121,8 +121,8 @@ pub(super) async fn is_rootless(engine: &Docker) -> bool {
     options.any(|option| option.contains("rootless"))
 }
 
-/// Returns the user that a server must run as so that this process can change its files, or `None` for the image's own
-/// user. Root may change every file. In a rootless engine, root in a container is the user of the engine.
+/// Returns the user for a server whose files this process must be able to change, or `None` for the image's own user.
+/// Root may change every file. In a rootless engine, root in a container is the user of the engine.
 pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
     let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
     if user.is_root() {
@@ -133,10 +133,10 @@ pub(super) async fn user_of_our_files(engine: &Docker) -> Option<String> {
 
 /// Maximum number of attempts to freeze a container. The kernel reports a container as frozen only once all its
 /// processes have stopped. On a busy machine the engine gives up too early: it answers with status 500, and the
-/// processes continue.
+/// processes continue to run.
 const FREEZES: usize = 5;
 
-/// Freezes a container. All its processes have stopped when this returns.
+/// Freezes a container. Returns after all its processes have stopped.
 pub(super) async fn pause_container(engine: &Docker, id: &str) -> Result<(), Error> {
     retry_if_busy(async || engine.pause_container(id).await).await
 }
@@ -168,7 +168,7 @@ async fn retry_if_busy(freeze: impl AsyncFn() -> Result<(), Error>) -> Result<()
     freeze().await
 }
 
-/// Sends SIGTERM to the program of a container, as `docker stop` does first.
+/// Sends SIGTERM to the program of a container, like the first step of `docker stop`.
 pub(super) async fn terminate_container(engine: &Docker, id: &str) -> Result<(), Error> {
     let options = KillContainerOptionsBuilder::new().signal("SIGTERM").build();
     engine.kill_container(id, Some(options)).await
@@ -216,8 +216,8 @@ mod tests {
         }
     }
 
-    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns `true` if
-    /// it succeeded, and the number of attempts.
+    /// Freezes with an engine that returns these status codes in turn, and then repeats the last one. Returns whether
+    /// the freeze succeeded, and the number of attempts.
     async fn freeze_with(answers: &[Option<u16>]) -> (bool, usize) {
         let attempts = Cell::new(0);
         let outcome = retry_if_busy(async || {

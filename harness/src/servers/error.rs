@@ -8,7 +8,7 @@ use super::{ExternalFault, ServerAddress};
 use crate::external_servers::NOT_OURS;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
-/// The reason why servers could not be started, or a fault could not be applied to one or undone.
+/// The reason why servers could not be started, or why a fault could not be applied to a server or undone.
 #[derive(Debug, thiserror::Error)]
 #[expect(
     missing_docs,
@@ -36,7 +36,7 @@ pub enum BackendError {
     },
     #[error("{what} within {after:?}{seen}")]
     NotInTime {
-        /// The server, and what it did not do.
+        /// The server, and the expected event that did not happen.
         what: String,
         after: Duration,
         seen: String,

@@ -1,4 +1,4 @@
-//! The reasons why an external server cannot be used, each with what the user can do about it.
+//! The reasons why an external server cannot be used, each with advice for the user.
 
 use std::io;
 use std::time::Duration;
@@ -21,8 +21,8 @@ const MAX_TEXT: usize = 300;
 pub enum ExternalFault {
     #[error("cannot connect: {0}")]
     Unreachable(io::Error),
-    #[error("no answer within {0:?}")]
-    TimedOut(Duration),
+    #[error("no answer to {what} within {within:?}")]
+    TimedOut { what: String, within: Duration },
     #[error(
         "the connection was closed without an answer; if the server requires TLS, use a URL with rediss://"
     )]
@@ -89,8 +89,14 @@ pub enum ExternalFault {
 }
 
 impl ExternalFault {
-    /// Converts an error reply. `prefix` is the prefix of the run's keys.
-    pub(super) fn from_reply(error: &RedisError, prefix: &str) -> ExternalFault {
+    /// Creates the fault of a server that did not answer `what` in time.
+    pub(super) fn timed_out(what: &str, within: Duration) -> ExternalFault {
+        let what = what.to_owned();
+        ExternalFault::TimedOut { what, within }
+    }
+
+    /// Converts an error reply to `command`. `prefix` is the prefix of the run's keys.
+    pub(super) fn from_reply(error: &RedisError, command: &str, prefix: &str) -> ExternalFault {
         let reply = || match (error.code(), error.detail()) {
             (Some(code), Some(detail)) => short(&format!("{code} {detail}")),
             _ => short(&error.to_string()),
@@ -106,7 +112,7 @@ impl ExternalFault {
             Some("READONLY") => ExternalFault::ReadOnly,
             Some("LOADING") => ExternalFault::Loading,
             Some(_) => ExternalFault::Refused(reply()),
-            None if error.is_timeout() => ExternalFault::TimedOut(ANSWER),
+            None if error.is_timeout() => ExternalFault::timed_out(command, ANSWER),
             None if error.is_io_error() => ExternalFault::Closed,
             None => ExternalFault::Refused(reply()),
         }

@@ -1,4 +1,4 @@
-//! The servers of a run if they were started by someone else. Picklock connects to them, and does nothing else to them.
+//! The servers of a run if they were started by someone else. Picklock only connects to them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -19,6 +19,7 @@ use super::server::{Answer, Host, KeyReport, Server};
 use super::server_order::ServerOrder;
 use super::upstream::{Upstream, line};
 use super::{BackendError, Password, ServerAddress};
+use crate::clock::Clock;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServer, ExternalServers};
 use crate::record;
 
@@ -31,27 +32,31 @@ const MAX_PAGES: usize = 1_000_000;
 /// Maximum duration of a search.
 const SEARCH: Duration = Duration::from_secs(60);
 
+/// Maximum duration of the examination of all servers.
+const EXAMINATION: Duration = Duration::from_secs(120);
+
 /// Maximum number of keys that a search may find.
 const MAX_KEYS: usize = 1_000_000;
 
 /// Maximum number of masters of a Redis Cluster.
 const MAX_MASTERS: usize = 1000;
 
-/// Result of examining a server before anything is written to it.
+/// The result of examining a server, which happens before anything is written to it.
 #[derive(Debug, Clone)]
 pub struct ExaminedServer {
     /// Host and port of the server.
     pub place: String,
     /// Name and version of the server.
     pub redis: record::Redis,
-    /// The events that it reports about its keys.
+    /// The events that the server reports about its keys.
     pub report: KeyReport,
     /// Keys of other runs, which are still in progress or were killed.
     pub other_runs: Vec<String>,
 }
 
 /// Returns the servers of a run: those that were given, or the masters of the Redis Cluster to which the first of them
-/// belongs. Connects only to the first server, so that the user can be asked about the addresses that it names.
+/// belongs. Connects only to the first server, so that the user can confirm the addresses that this server announces
+/// before anything else is contacted.
 ///
 /// # Errors
 /// Returns an error if the first server cannot be used, with the reason.
@@ -78,11 +83,19 @@ pub fn find_masters(servers: &ExternalServers) -> Answer<'_, ExternalServers> {
 pub fn examine(servers: &ExternalServers) -> Answer<'_, Vec<ExaminedServer>> {
     Box::pin(async move {
         let password = Password::fresh().map_err(io_error("create a password"))?;
-        let mut examined = Vec::new();
+        let (mut examined, clock) = (Vec::new(), Clock::start());
         for upstream in Upstream::all(servers)? {
-            let server = External::reach(upstream, password, servers).await?;
-            let result = server.examine().await;
-            examined.push(result.map_err(|fault| server.upstream.error(fault))?);
+            let examining = async {
+                let server = External::reach(Arc::clone(&upstream), password, servers).await?;
+                let result = server.examine().await;
+                result.map_err(|fault| server.upstream.error(fault))
+            };
+            let left = EXAMINATION.saturating_sub(clock.elapsed());
+            let result = timeout(left, examining).await;
+            examined.push(result.unwrap_or_else(|_| {
+                let what = "the commands that examine the servers";
+                Err(upstream.error(ExternalFault::timed_out(what, EXAMINATION)))
+            })?);
         }
         Ok(examined)
     })
@@ -113,7 +126,8 @@ impl Host for ExternalHost {
             if order.name != order.family {
                 return Err(BackendError::NotOurs);
             }
-            // The stock may be on a server that is also a node: faults on links do not affect the stock there.
+            // The stock may be stored on a server that is also a node, because faults on links do not affect accesses
+            // to the stock.
             let known = self.upstreams.get(order.node).or(self.upstreams.first());
             let upstream = Arc::clone(known.ok_or(BackendError::NotOurs)?);
             let mut server = External::reach(upstream, order.password, &self.servers).await?;
@@ -165,7 +179,7 @@ impl External {
 
     async fn ask<T: FromRedisValue>(&self, words: &[&str]) -> Result<T, ExternalFault> {
         let answer = self.gateway.address().query(words, ANSWER).await;
-        answer.map_err(|error| self.fault(&error))
+        answer.map_err(|error| self.fault(words[0], &error))
     }
 
     /// Reads information about the server without writing anything, and checks that no keys have the run's prefix.
@@ -203,7 +217,7 @@ impl External {
         let ranges: Vec<Value> = self.ask(&["CLUSTER", "SLOTS"]).await?;
         let mut masters = Vec::new();
         for range in ranges {
-            // The first two values are slots. The third begins with the host and port of their master.
+            // The first two values are slots. The third value begins with the host and port of the slots' master.
             let (_, _, master): (u64, u64, Vec<Value>) = match range {
                 Value::Array(mut range) => {
                     range.truncate(3);
@@ -219,7 +233,7 @@ impl External {
             let host = short(&host);
             let known = &self.upstream.server;
             let master = ExternalServer {
-                // A server that does not know its own host name leaves it out.
+                // A server that does not know its own host name sends an empty one.
                 host: Some(host)
                     .filter(|it| !it.is_empty())
                     .unwrap_or(known.host.clone()),
@@ -261,7 +275,7 @@ impl External {
         })
     }
 
-    /// Returns the name and version of a server, if it accepts writes.
+    /// Returns the name and version of the server, or an error if it does not accept writes.
     async fn identify(&self) -> Result<record::Redis, ExternalFault> {
         let hello = self.hello().await?;
         match (hello.mode.as_str(), hello.role.as_str()) {
@@ -281,7 +295,7 @@ impl External {
         let life_ms = ANSWER.as_millis().to_string();
         for words in [&["SET", &key, "1", "PX", &life_ms][..], &["DEL", &key]] {
             match self.ask::<Value>(words).await {
-                // Another master has this key.
+                // The key belongs to another master.
                 Err(ExternalFault::Cluster(_)) if self.is_cluster => {}
                 answer => drop(answer?),
             }
@@ -317,7 +331,7 @@ impl External {
         })
     }
 
-    /// Returns the first line of the reply to a command, on a separate connection.
+    /// Sends a command on a separate connection, and returns the first line of the reply.
     async fn line_for(&self, command: &str) -> Result<String, ExternalFault> {
         let exchange = async {
             let mut stream = self.gateway.address().connect().await?;
@@ -326,11 +340,15 @@ impl External {
         };
         timeout(ANSWER, exchange)
             .await
-            .map_err(|_| ExternalFault::TimedOut(ANSWER))?
+            .map_err(|_| {
+                let name = command.split_whitespace().next().unwrap_or_default();
+                ExternalFault::timed_out(name, ANSWER)
+            })?
             .map_err(|_| ExternalFault::Closed)
     }
 
-    /// Returns the keys whose names contain `part`, whatever the server lists. Its list must end.
+    /// Returns the keys whose names contain `part`. Checks the names, because the server may list other keys. Returns
+    /// an error if the server's list does not end.
     async fn keys(&self, part: &str) -> Result<Vec<Vec<u8>>, ExternalFault> {
         let endless = Err(ExternalFault::Endless("SCAN"));
         timeout(SEARCH, self.scan(part)).await.unwrap_or(endless)
@@ -345,7 +363,7 @@ impl External {
             scan.arg(&cursor).arg("MATCH").arg(&pattern);
             scan.arg("COUNT").arg(KEYS_AT_ONCE);
             let page: RedisResult<(String, Vec<Vec<u8>>)> = scan.query_async(&mut connection).await;
-            let (next, page) = page.map_err(|error| self.fault(&error))?;
+            let (next, page) = page.map_err(|error| self.fault("SCAN", &error))?;
             let is_meant = |name: &Vec<u8>| memmem::find(name, part.as_bytes()).is_some();
             keys.extend(page.into_iter().filter(is_meant));
             if next == "0" {
@@ -359,14 +377,22 @@ impl External {
         Err(ExternalFault::Endless("SCAN"))
     }
 
-    /// Removes the run's keys. Searches for them twice, because a client's last command may arrive late.
+    /// Removes the run's keys, within a limited time.
     async fn clean(&self) -> Result<(), ExternalFault> {
+        let timed_out = Err(ExternalFault::timed_out("SCAN and DEL", SEARCH));
+        timeout(SEARCH, self.remove_keys())
+            .await
+            .unwrap_or(timed_out)
+    }
+
+    /// Removes the run's keys. Searches for keys twice, because a client's last command may arrive late.
+    async fn remove_keys(&self) -> Result<(), ExternalFault> {
         for _ in 0..2 {
             let mut connection = self.connection().await?;
             for key in self.keys(&self.prefix).await? {
                 let mut delete = redis::cmd("DEL");
                 let deleted: RedisResult<()> = delete.arg(key).query_async(&mut connection).await;
-                deleted.map_err(|error| self.fault(&error))?;
+                deleted.map_err(|error| self.fault("DEL", &error))?;
             }
         }
         Ok(())
@@ -374,11 +400,11 @@ impl External {
 
     async fn connection(&self) -> Result<MultiplexedConnection, ExternalFault> {
         let connection = self.gateway.address().connection(ANSWER).await;
-        connection.map_err(|error| self.fault(&error))
+        connection.map_err(|error| self.fault("a connection with AUTH", &error))
     }
 
-    fn fault(&self, error: &RedisError) -> ExternalFault {
-        ExternalFault::from_reply(error, &self.prefix)
+    fn fault(&self, command: &str, error: &RedisError) -> ExternalFault {
+        ExternalFault::from_reply(error, command, &self.prefix)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A port on loopback that leads to an external server.
 //!
-//! All parts of a run connect to this port, in plain text and with the run's own password, as they do to servers that
-//! the run has started. The proxy therefore only connects to loopback. Only this module and `upstream` know the
-//! server's address, its encryption and its credentials.
+//! All parts of a run connect to this port, in plain text and with the run's own password, as for servers that the run
+//! has started. So the proxy connects only to loopback. Only this module and `upstream` know the server's address, its
+//! encryption and its credentials.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,7 +21,7 @@ use crate::secret::Mask;
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The port. Dropping this closes it and its connections.
+/// The port. Dropping the gateway closes the port and its connections.
 pub(super) struct Gateway {
     address: ServerAddress,
     task: JoinHandle<()>,
@@ -61,7 +61,7 @@ async fn serve(listener: TcpListener, upstream: Arc<Upstream>, password: Passwor
                 Ok((client, _)) => {
                     connections.spawn(carry(client, Arc::clone(&upstream), password));
                 }
-                // This process has run out of descriptors, which the proxy records.
+                // The accept failed because this process has run out of descriptors, which the proxy records.
                 Err(_) => sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -93,8 +93,8 @@ async fn carry(mut client: TcpStream, upstream: Arc<Upstream>, password: Passwor
     }
 }
 
-/// Forwards what a server sends, until it closes the connection. A server that repeats the password gives it away: it
-/// would appear in messages, logs and saved runs.
+/// Forwards the data of a server with the password masked, until the server closes the connection. Otherwise a password
+/// that the server repeats would appear in messages, logs and saved runs.
 async fn pass_masked(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),

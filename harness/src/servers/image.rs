@@ -32,8 +32,9 @@ pub struct Image {
 }
 
 impl Image {
-    /// Chooses the given image, else the image of the named server. Without either, chooses the official image if it is
-    /// present or its registry offers it, and otherwise the image that `scripts/redis-image` builds. Pulls nothing yet.
+    /// Chooses the given image or, without one, the image of the named server. Without either, chooses the official
+    /// image if it is present or its registry offers it, and otherwise the image that `scripts/redis-image` builds.
+    /// Pulls nothing yet.
     ///
     /// # Errors
     /// Returns an error if no engine answers, or there is no image.
@@ -46,7 +47,7 @@ impl Image {
                 is_present,
             };
             if let (None, Some(server)) = (given, named) {
-                // No registry has this image. An image of the same name there would be someone else's.
+                // This image is only built locally. An image of the same name in a registry would be someone else's.
                 if !is_present(&engine, server.image()).await {
                     return Err(BackendError::NoNamedImage { server });
                 }
@@ -142,7 +143,7 @@ fn registry(reference: &str) -> &str {
     }
 }
 
-/// Returns the credentials that the user's Docker has for this registry, if any.
+/// Returns the credentials that the user's Docker has for this registry, or `None` if it has none.
 async fn credentials(registry: &str) -> Option<DockerCredentials> {
     let server = registry.to_owned();
     // This may start a credential helper.
@@ -171,7 +172,7 @@ enum Offer {
     No(String),
 }
 
-/// Asks the registry for the image, through the engine and without credentials.
+/// Queries the registry for the image, through the engine and without credentials.
 async fn offered(engine: &Docker, reference: &str) -> Offer {
     let query = engine.inspect_registry_image(reference, None);
     match timeout(REGISTRY_PATIENCE, query).await {

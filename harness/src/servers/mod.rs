@@ -1,20 +1,20 @@
-//! Real Redis servers, as processes of this machine or in containers, and the clean-up: nothing that a run has started
-//! outlives it, however the run ends.
+//! Real Redis servers, as processes of this machine or in containers, and the clean-up: however a run ends, nothing
+//! that it has started outlives it.
 //!
 //! - [`Servers`]: the operations of a run and its nemesis on the nodes, for all kinds of servers. `server.rs` has the
 //!   traits for the differences; `server_process.rs` and `container_host.rs` implement them.
 //! - `external_host.rs` connects to external servers, which [`examine`] checks first. `gateway.rs` and `upstream.rs`
-//!   form the connection, and [`ExternalFault`] is the reason why there is none.
+//!   form the connection, and [`ExternalFault`] is the reason why a server cannot be used.
 //! - [`WorkerContainers`]: workers in containers. [`carry_streams`]: their standard streams.
 //! - [`detect`]: finds the backend that this machine supports, and the reason.
 //! - [`parent_death_signal`]: makes every child die with this process. [`signals`]: freezes children and waits until
 //!   they have stopped. [`adopt_orphans`]: makes this process adopt the orphans of workers.
 //! - [`DescriptorNeed`]: checks that the descriptor limit of this process suffices for a run.
-//! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL. [`sweep`]: removes in the
-//!   next run what the helper could not remove.
+//! - [`Reaper`]: the helper process that cleans up when this process ends, even by SIGKILL. [`sweep`]: removes, in the
+//!   next run, leftovers that the helper could not remove.
 //!
-//! This module depends on neither the adapter protocol nor the proxy. It needs Linux: it reads `/proc` and relies on
-//! the parent death signal.
+//! This module depends on neither the adapter protocol nor the proxy. It requires Linux, because it reads `/proc` and
+//! relies on the parent death signal.
 
 mod binary;
 mod child_subreaper;

@@ -36,8 +36,8 @@ struct Output {
 }
 
 impl NodeLog {
-    /// Opens a log. Returns it with the pipe end for the server's output. The log ends when all copies of that end are
-    /// closed, so they must not be kept.
+    /// Opens a log. Returns the log and the end of a pipe for the server's output. The log ends when all copies of that
+    /// end are closed, so the caller must not keep one.
     pub(super) fn open(path: &Path) -> io::Result<(NodeLog, PipeWriter)> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         let (reader, writer) = io::pipe()?;

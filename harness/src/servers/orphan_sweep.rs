@@ -6,19 +6,19 @@ use crate::process_stat::{ProcessStat, all_processes, variable_of};
 /// Maximum number of attempts to kill processes that start others while they are killed.
 const ROUNDS: usize = 500;
 
-/// Removes what earlier runs left behind because their reaper could not: processes with the mark of a run, containers
-/// with its label, and directories with its marker. Only acts if the owning process is certainly dead, so running runs,
-/// and runs in other containers or on other machines, are not touched. A sweep never makes a run fail: the next sweep
-/// retries what could not be removed.
+/// Removes leftovers of earlier runs that their reaper could not remove: processes with the mark of a run, containers
+/// with its label, and directories with its marker. An object is removed only if its owner is certainly dead, so that
+/// active runs, and runs in other containers or on other machines, are not touched. A sweep never makes a run fail. The
+/// next sweep retries failed removals.
 pub async fn sweep() {
     kill_orphans().await;
     container_removal::sweep().await;
-    // Directories last, because processes and containers write into them.
+    // Directories come last, because processes and containers write into them.
     run_dir::sweep(&std::env::temp_dir());
 }
 
-/// Kills the processes of dead owners. Children die with their owner, but their own descendants continue to run,
-/// especially if they were frozen.
+/// Kills the processes of dead owners. Children die with their owner, but the children's descendants continue to exist,
+/// in particular if they were frozen.
 async fn kill_orphans() {
     signals::kill_until_none(ROUNDS, async || {
         // Runs on another thread, because it takes a while on a machine with many processes.

@@ -1,15 +1,15 @@
 //! Children that die with this process.
 //!
-//! Each child gets its own process group. It can then be killed together with its descendants, and Ctrl-C in a terminal
-//! reaches only this process. The child requests a signal from the kernel for the death of its parent, which works even
-//! if the parent is killed with SIGKILL.
+//! Each child gets its own process group. A child can then be killed together with its descendants, and Ctrl-C in a
+//! terminal reaches only this process. The child also requests that the kernel sends it a signal when its parent dies,
+//! even by SIGKILL.
 //!
-//! **For the kernel, the parent is the thread that forked.** Spawn these children from a thread that lives as long as
-//! they do: the main thread, or a worker thread of a runtime. Never use `spawn_blocking`, whose threads exit after they
-//! have been idle for a while.
+//! **For the kernel, the parent is the thread that forked.** Spawn such children from a thread that lives as long as
+//! they do, which is the main thread or a worker thread of a runtime. Never use `spawn_blocking`, whose threads exit
+//! after they have been idle for a while.
 //!
-//! The signal does not reach grandchildren. If this process is killed, the [`Reaper`](super::Reaper) kills them through
-//! their group.
+//! The signal does not reach grandchildren. If this process is killed, the [`Reaper`](super::Reaper) kills the
+//! grandchildren through their group.
 
 use std::io;
 
@@ -45,7 +45,7 @@ fn die_with_parent(command: &mut Command) {
         // On other systems only the reaper kills the children.
         #[cfg(target_os = "linux")]
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // If the parent died before the request, no signal follows.
+        // If the parent died before the request, there is no signal, so the child must exit by itself.
         if getppid() != Some(parent) {
             return Err(io::Error::from(rustix::io::Errno::SRCH));
         }

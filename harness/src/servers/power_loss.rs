@@ -1,8 +1,8 @@
 //! The effect of a power loss on an append-only file that is synced every second.
 //!
-//! A killed server loses nothing that it has written, because the kernel still has the data. A power loss removes the
-//! data written since the last sync, up to one second. The harness simulates the worst case: it records the length of
-//! the file over time, and truncates it to its length one second before the kill.
+//! A killed server does not lose data that it has written, because the kernel still has the data. A power loss removes
+//! the data written since the last sync, up to one second. The harness simulates the worst case: it records the length
+//! of the file over time, and truncates it to its length one second before the kill.
 
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
@@ -18,7 +18,7 @@ use crate::clock::Clock;
 /// Maximum age of unsynced data with `everysec`, according to Redis's documentation.
 const SYNC_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Interval between two measurements of the length. The cut removes at most this much more than one second.
+/// Interval between two measurements of the length. The cut removes the data of at most one second and this interval.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Records the length of a server's append-only file while the server runs.
@@ -38,7 +38,8 @@ struct AofLength {
 }
 
 impl UnsyncedTail {
-    /// Starts to record. Must be called when the server is ready, because the data that it has loaded is durable.
+    /// Starts to record. Must be called when the server is ready, because the data that the server has loaded is
+    /// durable.
     pub(super) fn watch(data: &Path) -> UnsyncedTail {
         let clock = Clock::start();
         let lengths = Arc::new(Mutex::new(VecDeque::from_iter(measure(data, &clock))));
@@ -59,8 +60,8 @@ impl UnsyncedTail {
         self.clock.now_ns()
     }
 
-    /// Truncates the file of the dead server to its length one second before `lost_at_ns`. A file that the server began
-    /// later than that, because it rewrote the old one, starts from a synced state and is not truncated.
+    /// Truncates the file of the dead server to its length one second before `lost_at_ns`. If the server began the file
+    /// later than that, because it rewrote the old file, the file starts from a synced state and is not truncated.
     pub(super) fn cut(&self, lost_at_ns: u64) -> io::Result<()> {
         let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
         if lengths.is_empty() {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::process_stat::ProcessStat;
 
-/// Identifies a process among all that ever ran on this machine, and so shows whether the owner of a container or
-/// directory is dead. Written as `pid:start:boot:namespace`.
+/// Identifies a process among all processes that have ever run on this machine. It is used to decide whether the owner
+/// of a container or directory is dead. Written as `pid:start:boot:namespace`.
 ///
 /// PIDs are reused, but together with the start time they are unique until the next boot. The PID namespace shows
-/// whether the process is visible from here at all; otherwise a live process in another container that uses the same
-/// engine would look dead.
+/// whether the process would be visible to this process at all. Without it, a live process in another container that
+/// uses the same engine would look dead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessIdentity {
     pid: u32,
@@ -38,8 +38,8 @@ impl ProcessIdentity {
         })
     }
 
-    /// Returns the identity of the current process, of which only the PID is known. Every process with the same PID
-    /// counts as the same process, so the sweep removes too little rather than too much.
+    /// Returns the identity of the current process, which contains only the PID. Every process with the same PID counts
+    /// as the same process, so the sweep may remove too little, but never too much.
     ///
     /// # Errors
     /// Never returns an error.
@@ -54,8 +54,8 @@ impl ProcessIdentity {
     }
 
     /// Returns `true` only if the owner is certainly dead. `made_at` is the creation time of the owned object, as the
-    /// time since the Unix epoch. It decides if the boot differs, because the process may have run before this machine
-    /// was restarted, or on another machine.
+    /// time since the Unix epoch. It decides in the case of another boot ID, because the process may have run before
+    /// this machine was restarted, or on another machine.
     pub fn is_gone(&self, made_at: Duration) -> bool {
         let Ok(here) = ProcessIdentity::this_process() else {
             return false;
@@ -71,7 +71,7 @@ impl ProcessIdentity {
         ProcessIdentity::this_process().is_ok_and(|here| here.boot == self.boot)
     }
 
-    /// Returns `true` if the process exists, or may exist.
+    /// Returns `true` if the process exists, or if it is unknown whether it exists.
     fn may_exist(&self) -> bool {
         match ProcessStat::for_process(self.pid) {
             Ok(stat) => stat.started_ticks == self.started_ticks && !stat.has_ended(),

@@ -1,4 +1,4 @@
-//! Finds out from a program's file why it cannot be started. The kernel only reports `No such file or directory` for a
+//! Determines from a program's file why it cannot be started. The kernel only reports `No such file or directory` for a
 //! missing loader, and `Exec format error` for everything else.
 
 use std::io::Read;
@@ -13,10 +13,11 @@ pub enum ProgramFault {
     /// The program is for another CPU architecture.
     #[error("built for {0}, but this machine is {here}", here = std::env::consts::ARCH)]
     OtherArchitecture(&'static str),
-    /// The program's loader does not exist here: it belongs to another libc, or to another release of it.
+    /// The program's loader does not exist on this machine, because it belongs to another libc or another release of
+    /// it.
     #[error("its libc is missing: it requires the loader {}", .0.display())]
     NoLoader(PathBuf),
-    /// The interpreter in the first line of the script does not exist here.
+    /// The interpreter in the first line of the script does not exist on this machine.
     #[error("its interpreter {} is missing", .0.display())]
     NoInterpreter(PathBuf),
 }

@@ -13,9 +13,9 @@ const PREFIX: &str = "picklock-";
 /// Name of the file in each directory that contains its owner.
 const MARKER: &str = ".picklock-owner";
 
-/// Prefix of a directory's name while it does not have its marker yet, or no longer has it. The owner follows in the
-/// name, so that a kill can never leave a directory with an unknown owner. The final name must be shorter, because the
-/// paths of sockets are limited.
+/// Prefix of a directory's name while the directory has no marker, which is so before the marker is written and after
+/// it is removed. The prefix is followed by the owner, so that a directory always has a known owner, even if this
+/// process is killed. The final name must be shorter, because the length of socket paths is limited.
 const UNMARKED: &str = "picklock-of-";
 
 /// A temporary directory of this run. Dropping this removes it; otherwise the reaper removes it after this process has
@@ -23,10 +23,10 @@ const UNMARKED: &str = "picklock-of-";
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
-    /// Its path while it has no marker.
+    /// The path while the directory has no marker.
     unmarked: PathBuf,
     owner: String,
-    /// Dropped after the directory has been removed, so that the reaper no longer looks for either path.
+    /// The registrations of both paths, which are dropped after the directory has been removed.
     _registrations: [Registration; 2],
 }
 
@@ -62,8 +62,8 @@ impl RunDir {
     }
 }
 
-/// Creates a directory that no other user can read, with its marker. Registers it with the reaper first, so that a kill
-/// at any time leaves nothing behind.
+/// Creates a directory that no other user can read, with its marker. Registers the directory with the reaper first, so
+/// that nothing is left if this process is killed at any time.
 fn create_marked(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
     let owner = reaper.owner().to_string();
     let register = |path: &Path| reaper.dir(path).map_err(io::Error::other);
@@ -71,7 +71,7 @@ fn create_marked(reaper: &Reaper, path: &Path) -> io::Result<RunDir> {
     if path.exists() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    // If a later step fails, dropping this removes what exists.
+    // If a later step fails, dropping this value removes the directory.
     let dir = RunDir {
         path: path.to_owned(),
         _registrations: [register(&unmarked)?, register(path)?],
@@ -99,7 +99,7 @@ pub(super) fn remove_registered(dir: &Path, owner: &str) {
 
 fn remove_if_owned_by(owner: &str, dir: &Path, unmarked: &Path) {
     if owner_of(dir).is_some_and(|found| found.to_string() == owner) {
-        // The sweep of the next run retries what cannot be removed now.
+        // If this fails, the sweep of the next run retries it.
         remove(dir, unmarked).unwrap_or_default();
     }
 }
@@ -113,8 +113,8 @@ fn remove(dir: &Path, unmarked: &Path) -> io::Result<()> {
     std::fs::remove_dir(dir)
 }
 
-/// Removes the contents of a directory except the marker, and then renames the directory to `unmarked`. A kill before
-/// the marker is removed thus leaves a directory whose owner is known. Returns the new path.
+/// Removes the contents of a directory except the marker, and then renames the directory to `unmarked`. If this process
+/// is killed before the marker is removed, the owner of the directory is still known. Returns the new path.
 fn empty<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
     for path in contents(dir)? {
         let removed = match std::fs::symlink_metadata(&path) {
@@ -123,7 +123,7 @@ fn empty<'a>(dir: &'a Path, unmarked: &'a Path) -> io::Result<&'a Path> {
             Err(error) => Err(error),
         };
         match removed {
-            // Another process removes the directory at the same time.
+            // Another process is removing the directory at the same time.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed?,
         }
@@ -240,7 +240,7 @@ mod tests {
         assert!(others.iter().all(|dir| dir.exists()));
     }
 
-    /// Takes the steps of the removal one by one, which are those of the creation in reverse order.
+    /// Executes the steps of the removal one by one. They are the steps of the creation in reverse order.
     #[test]
     fn owner_is_known_after_each_step() {
         let temp = TempDir::new().unwrap();

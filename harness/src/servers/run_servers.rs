@@ -16,7 +16,7 @@ use crate::record;
 /// error of the caller, and panics.
 ///
 /// All methods except [`stop`](Servers::stop) take `&self`, because the nemesis breaks nodes while the workload runs.
-/// They are meant for one thread.
+/// They must be called from a single thread.
 pub struct Servers {
     host: Box<dyn Host>,
     nodes: Vec<Node>,
@@ -143,7 +143,7 @@ impl Servers {
         self.host.run_id()
     }
 
-    /// Freezes the node. When this returns, the node has stopped: connections stay open, and no command is answered.
+    /// Freezes the node. Returns after the node has stopped. Its connections stay open, but no command is answered.
     ///
     /// # Errors
     /// Returns an error if the node is down, or the engine refuses.
@@ -159,9 +159,9 @@ impl Servers {
         self.nodes[node].master.server.resume().await
     }
 
-    /// Kills the node with SIGKILL, frozen or not. When this returns, the node is dead; until it is restarted, no other
-    /// program gets its port (processes only). With `aof-everysec` this is a power loss: the last second of the
-    /// append-only file is lost.
+    /// Kills the node with SIGKILL, frozen or not. Returns after the node has died. Until it is restarted, no other
+    /// program gets its port (processes only). With `aof-everysec` the kill simulates a power loss, which removes the
+    /// last second of the append-only file.
     ///
     /// # Errors
     /// Returns an error if the node is already down, the engine refuses, or the file cannot be cut.
@@ -169,7 +169,7 @@ impl Servers {
         self.nodes[node].master.crash().await
     }
 
-    /// Restarts the killed node with the data that it left. When this returns, the node answers.
+    /// Restarts the killed node with the data that it left. Returns when the node answers.
     ///
     /// # Errors
     /// Returns an error if the node is up, or does not start. The error contains the end of its log.
@@ -178,7 +178,7 @@ impl Servers {
         master.server.restart().await?;
         master.begin_recording();
         if master.server.moves() {
-            // Replicas that still follow this master need its new address.
+            // Replicas that still replicate from this master need its new address.
             for replica in replicas {
                 if server_queries::is_replica(replica.address()).await? {
                     master.lead(replica).await?;
@@ -189,7 +189,7 @@ impl Servers {
     }
 
     /// Shifts the wall clock of the node's master, or of one of its replicas, by `off_ns` nanoseconds (negative: back).
-    /// When this returns, the server has seen the shift. It keeps the shift across a restart.
+    /// Returns after the server has seen the shift. The server keeps the shift across a restart.
     ///
     /// # Errors
     /// Returns an error if the clock cannot be shifted, or the server does not answer or does not see the shift. The

@@ -13,16 +13,16 @@ use super::server_queries::{ask, connection, unanswered};
 use super::{BackendError, Password, ServerAddress};
 
 /// Time without an answer after which the first Sentinel considers a master down. Redis's default is 30 s. Sentinel's
-/// other timing is unchanged, so a failover takes one to three seconds, and a stale master is not demoted for at least
-/// eight.
+/// other timing is unchanged, so a failover takes one to three seconds, and a stale master is demoted after eight
+/// seconds at the earliest.
 const DOWN_AFTER: Duration = Duration::from_millis(400);
 
-/// How much later each Sentinel notices than the one before. If all noticed at the same time, each would vote for
-/// itself, and an election without a winner is repeated only much later.
+/// How much later than the one before each Sentinel considers a master down. If all Sentinels did so at the same time,
+/// each would vote for itself, and an election without a winner is repeated only much later.
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Half of the time after which a failed failover is repeated. It is also how long Sentinels tolerate a replica that
-/// does not follow the master they know, as after `cut-replication`.
+/// Half of the time after which a failed failover is repeated. This is also the time for which Sentinels tolerate a
+/// replica that does not replicate from the master that they know, for example after `cut-replication`.
 const FAILOVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long Sentinels may take to find each other and all servers.
@@ -65,8 +65,8 @@ pub(super) fn configuration(
             FAILOVER_TIMEOUT.as_millis(),
         ));
     }
-    // Sentinels also authenticate to each other with this password. Clients of a Sentinel in a container do not come
-    // from loopback addresses, and the password keeps others out.
+    // Sentinels also authenticate to each other with this password. Protected mode is off, because clients of a
+    // Sentinel in a container do not come from loopback addresses. The password keeps other users out.
     text.push_str(&format!("requirepass {password}\nprotected-mode no\n"));
     text
 }
@@ -80,9 +80,9 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits until every Sentinel knows all others and all servers. `listening` are their addresses on loopback,
-    /// `announced` the addresses that they use for each other, and `servers` the addresses that they use for each
-    /// node's servers, master first.
+    /// Waits until every Sentinel knows all others and all servers. `listening` contains the Sentinels' addresses on
+    /// loopback, `announced` the addresses that they use for each other, and `servers` the addresses that they use for
+    /// each node's servers, master first.
     pub(super) async fn begin(
         listening: Vec<ServerAddress>,
         announced: Vec<SocketAddr>,
@@ -164,7 +164,8 @@ impl Watch {
     }
 
     /// Returns the number of the last failover of a node (its `config-epoch`) that any answering Sentinel knows, or 0
-    /// if its first master was never replaced. It grows with every failover, even with one back to that master.
+    /// if its first master was never replaced. The number increases with every failover, even with a failover back to
+    /// that master.
     pub async fn last_failover(&self, node: usize) -> u64 {
         let name = master_name(node);
         let words = ["SENTINEL", "MASTER", &name];
@@ -181,8 +182,8 @@ impl Watch {
             .unwrap_or(0)
     }
 
-    /// Introduces every Sentinel to every other, with the message that they would send each other anyway, but only
-    /// every two seconds.
+    /// Introduces every Sentinel to every other one, with the message that Sentinels also send each other every two
+    /// seconds.
     async fn introduce(&self) -> Result<(), BackendError> {
         let identities = try_join_all(self.listening.iter().map(|at| identity(*at))).await?;
         for (to, listening) in self.listening.iter().enumerate() {
@@ -209,7 +210,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Describes what a Sentinel does not know yet, or returns `None` if they know everything.
+    /// Describes the first fact that a Sentinel does not know yet, or returns `None` if all Sentinels know everything.
     async fn missing(&self) -> Result<Option<String>, BackendError> {
         for (number, listening) in self.listening.iter().enumerate() {
             let mut connection = connection(*listening, "SENTINEL MASTER").await?;
@@ -246,7 +247,7 @@ async fn ready(
             field(&master, "flags")
         )));
     }
-    // A replica that the Sentinel knows of, but has no contact with yet, is `s_down` or `disconnected`.
+    // A replica with which the Sentinel has no contact yet has the flag `s_down` or `disconnected`.
     let is_known = |replica: &&HashMap<String, String>| {
         field(replica, "flags") == "slave" && field(replica, "master-link-status") == "ok"
     };

@@ -21,7 +21,7 @@ pub(super) type Answer<'a, T = ()> = LocalBoxFuture<'a, Result<T, BackendError>>
 pub enum KeyReport {
     /// The commands that it executes, and the keys that expire or are evicted.
     Everything,
-    /// Only the commands, because the settings of an external server exclude the rest.
+    /// Only the commands, because the settings of an external server exclude the other events.
     Commands,
     /// Nothing; contains the reason.
     Nothing(String),
@@ -33,12 +33,12 @@ pub(super) trait Host {
     /// [`abandon`](Host::abandon) and the reaper can find.
     fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>>;
 
-    /// Removes what cancelled starts have left.
+    /// Removes leftovers of cancelled starts.
     fn abandon(&self) -> LocalBoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Removes what remains after all servers have been stopped.
+    /// Removes the remaining objects after all servers have been stopped.
     fn end(self: Box<Self>) -> LocalBoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -77,7 +77,7 @@ pub(super) trait Server {
         false
     }
 
-    /// Freezes the server. It has stopped when this returns.
+    /// Freezes the server. Returns after it has stopped.
     fn pause(&self) -> Answer<'_>;
 
     /// Thaws the server.
@@ -86,10 +86,10 @@ pub(super) trait Server {
     /// Returns an error if the server is down.
     fn check_is_up(&self) -> Answer<'_>;
 
-    /// Kills the server, frozen or not. It is dead when this returns.
+    /// Kills the server, frozen or not. Returns after it has died.
     fn kill(&self) -> Answer<'_>;
 
-    /// Restarts the killed server. It answers when this returns.
+    /// Restarts the killed server. Returns when it answers.
     fn restart(&self) -> Answer<'_>;
 
     /// Kills the server if it is up, and writes its log to the file from its order.

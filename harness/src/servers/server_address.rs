@@ -15,7 +15,7 @@ use crate::rng;
 const WELCOME: &[u8] = b"+OK\r\n";
 
 /// The password of a run's servers, as hexadecimal digits. Other users of the machine can reach the ports, but must not
-/// have access. The password appears in no command line and in no error.
+/// have access. The password does not appear in command lines or errors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Password([u8; 16]);
 
@@ -31,8 +31,8 @@ impl Password {
         ))
     }
 
-    /// Returns its SHA-256 in hexadecimal digits. A server's command line may contain it, because the password cannot
-    /// be derived from it.
+    /// Returns the password's SHA-256 hash in hexadecimal digits. A server's command line may contain the hash, because
+    /// the password cannot be derived from it.
     pub(super) fn digest(self) -> String {
         let digest = Sha256::digest(self.text());
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -105,7 +105,7 @@ impl ServerAddress {
             .await
     }
 
-    /// Opens a connection and sends the password on it. The server has sent only the reply to the password.
+    /// Opens a connection, and sends the password on it. Reads only the reply to the password.
     ///
     /// # Errors
     /// Returns an error if the server is gone, or accepts no more connections.

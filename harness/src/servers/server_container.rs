@@ -33,8 +33,8 @@ const PORT: u16 = 6379;
 /// A Sentinel's configuration in [`DATA`], which the Sentinel rewrites.
 const SENTINEL_FILE: &str = "sentinel.conf";
 
-/// Capabilities that the entry point of official images needs: it gives the data directory to its own user, and becomes
-/// that user. Without such a user, the server reads directories that belong to us.
+/// Capabilities that the entry point of official images needs to give the data directory to its own user, and to become
+/// that user. An image without such a user needs them to read directories of this process.
 const CAPABILITIES: [&str; 5] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"];
 
 /// How long a container may take to start on a busy engine.
@@ -72,11 +72,11 @@ pub(super) struct ServerContainer {
     name: String,
     log: PathBuf,
     engine: Docker,
-    /// The engine's ID of the container. A container that is not removed is left to the reaper.
+    /// The engine's ID of the container. If the container is not removed, the reaper removes it.
     id: String,
     address: Mutex<SocketAddr>,
     password: Password,
-    /// The user as which the server follows a master of its node, or `None` for a Sentinel.
+    /// The user with which the server replicates from a master of its node, or `None` for a Sentinel.
     follower: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl ServerContainer {
         host: &ContainerHost,
         order: ServerOrder,
     ) -> Result<Self, BackendError> {
-        // Only the replicas of its own node may get a master's data.
+        // Only the replicas of the same node may get a master's data.
         let follower = match order.sentinel {
             Some(_) => None,
             None => Some(format!("{}-{}", host.run(), order.family)),
@@ -101,7 +101,7 @@ impl ServerContainer {
             name,
             log: order.log,
             engine: host.engine.clone(),
-            // Set once the server is ready: a server that dies at start has no port.
+            // The real address is set once the server is ready, because a server that dies at its start has no port.
             address: Mutex::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             password: order.password,
             follower,
@@ -133,7 +133,7 @@ impl ServerContainer {
     async fn write(&self, file: &str, text: &str) -> Result<(), BackendError> {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
-        // Readable and writable for the user that the server becomes.
+        // The file must be readable and writable for the user that the server becomes.
         header.set_mode(0o666);
         let mut archive = tar::Builder::new(Vec::new());
         let packed = archive
@@ -201,8 +201,8 @@ impl ServerContainer {
         Ok(())
     }
 
-    /// Sets the user and password that the server sends to a master that it follows. They are not on its command line,
-    /// which everyone can read, so they must be set after each start.
+    /// Sets the user and password that the server sends to its master. They must be set after each start, because they
+    /// cannot be on the command line, which every user can read.
     async fn set_master_credentials(&self) -> Result<(), BackendError> {
         match &self.follower {
             Some(user) => server_queries::follow_as(self.address(), user, self.password).await,
@@ -210,8 +210,8 @@ impl ServerContainer {
         }
     }
 
-    /// Returns the last lines of the server's output: `lines` is a number or `all`. Lines that cannot be read are left
-    /// out.
+    /// Returns the last lines of the server's output: `lines` is a number or `all`. Lines that cannot be read are
+    /// omitted.
     async fn log(&self, lines: &str) -> String {
         let options = LogsOptionsBuilder::new()
             .stdout(true)
@@ -282,7 +282,7 @@ impl Server for ServerContainer {
         })
     }
 
-    /// Kills the container, and waits until the engine has noticed its end.
+    /// Kills the container, and waits until the engine reports its end.
     fn kill(&self) -> Answer<'_> {
         Box::pin(async move {
             let id = &self.id;
@@ -291,7 +291,7 @@ impl Server for ServerContainer {
             killed.map_err(refused(&self.name, "kill the container"))?;
             let mut waiting = self.engine.wait_container(id, None::<WaitContainerOptions>);
             match waiting.next().await {
-                // A killed container ends with a status other than zero.
+                // A killed container exits with a status other than zero.
                 Some(Ok(_)) | Some(Err(Error::DockerContainerWaitError { .. })) | None => Ok(()),
                 Some(Err(error)) => Err(refused(&self.name, "wait for the container's end")(error)),
             }
@@ -310,7 +310,7 @@ impl Server for ServerContainer {
         })
     }
 
-    /// Copies its whole log into the run's directory, and removes the container with its volumes.
+    /// Copies the server's whole log into the run's directory, and removes the container with its volumes.
     fn end(&self) -> Answer<'_> {
         Box::pin(async move {
             let text = self.log("all").await;
@@ -337,9 +337,9 @@ fn command(program: &str, order: &ServerOrder, follower: Option<&str>) -> Vec<St
         return command;
     };
     command.extend(order.arguments.iter().cloned());
-    // Official images disable protected mode, which only refuses servers without a password.
+    // Official images disable protected mode. It can be enabled, because it only affects servers without a password.
     command.extend(words("--protected-mode yes"));
-    // All clients need the password, of which the command line contains only the digest.
+    // All clients need the password. The command line contains only its digest.
     //
     // A container that starts later may get the address of a killed one, and replicas of the dead server would then
     // copy the wrong data. Replication therefore needs a user that only the servers of one node have.
@@ -382,7 +382,7 @@ fn body(
         body.working_dir = Some(DATA.to_owned());
         body.user.clone_from(&host.user);
     }
-    // The library and its file, if the server's wall clock can be shifted.
+    // If the server's wall clock can be shifted, mount the library and its file.
     if let Some(wall_clock) = order.wall_clock.as_deref() {
         let (variables, files) = wall_clock.in_container();
         let variables = variables.map(|(name, value)| format!("{name}={value}"));
@@ -404,7 +404,7 @@ fn mount(ours: &Path, theirs: &str, read_only: bool) -> Mount {
     }
 }
 
-/// Publishes the port on loopback only, so that the server can only be reached from this machine.
+/// Publishes the port only on loopback, so that the server cannot be reached from other machines.
 fn on_loopback() -> HashMap<String, Option<Vec<PortBinding>>> {
     let binding = PortBinding {
         host_ip: Some(Ipv4Addr::LOCALHOST.to_string()),

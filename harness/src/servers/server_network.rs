@@ -1,5 +1,5 @@
-//! The network of a run's servers in containers. Other containers are not on it, so they cannot reach the servers, and
-//! no server of another run can get the address of a killed one.
+//! The network of a run's servers in containers. Other containers are not connected to it, so they cannot reach the
+//! servers, and no server of another run can get the address of a killed server.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,8 +17,8 @@ use crate::clock::wall_clock;
 /// Label with the creation time of the network, in seconds since the Unix epoch.
 const MADE_LABEL: &str = "picklock.made";
 
-/// The attempted operation, with advice in case the engine has no addresses left. Docker has enough for thirty
-/// networks, unless its `default-address-pools` are larger.
+/// The attempted operation, with advice in case the engine has no addresses left. By default, Docker's
+/// `default-address-pools` have addresses for thirty networks.
 const CREATING: &str = "create a network for the run (use fewer `--jobs`, or remove unused networks with `docker network prune`)";
 
 /// Creates the network of a run. Returns its name.
@@ -65,7 +65,7 @@ async fn labelled(engine: &Docker, label: &str) -> Result<Vec<Network>, Error> {
     engine.list_networks(Some(options)).await
 }
 
-/// Removes a network. Returns `false` if the engine refuses, as it does while the network has containers.
+/// Removes a network. Returns `false` if the engine refuses, for example because the network still has containers.
 async fn remove_one(engine: &Docker, network: &Network) -> bool {
     let Some(id) = network.id.as_deref() else {
         return false;

@@ -21,7 +21,8 @@ pub(super) struct Member {
     name: String,
     pub server: Box<dyn Server>,
     wall_clock: Option<Arc<ShiftedWallClock>>,
-    /// The data that a power loss would remove. `None` if the server is down, or a kill is not a power loss.
+    /// The data that a power loss would remove. `None` if the server is down, or if a kill does not simulate a power
+    /// loss.
     unsynced_tail: Mutex<Option<UnsyncedTail>>,
     data: Option<PathBuf>,
 }
@@ -69,13 +70,13 @@ impl Member {
         Ok(member)
     }
 
-    /// Starts to record the unsynced data. Must be called when the server is ready: the data that it has loaded is
-    /// durable, and the data that it appends from now on is not yet.
+    /// Starts to record the unsynced data. Must be called when the server is ready, because the data that it has loaded
+    /// is durable, but data that it appends from now on is not durable at first.
     pub(super) fn begin_recording(&self) {
         *self.tail() = self.data.as_deref().map(UnsyncedTail::watch);
     }
 
-    /// Kills the server. If that is a power loss, removes the data that was not durable.
+    /// Kills the server. If the kill simulates a power loss, removes the data that was not durable.
     pub(super) async fn crash(&self) -> Result<(), BackendError> {
         self.server.check_is_up().await?;
         let lost_at_ns = self.tail().as_ref().map(UnsyncedTail::now_ns);
@@ -89,7 +90,7 @@ impl Member {
         }
     }
 
-    /// Makes a server a replica of this one, and waits until it has the data.
+    /// Makes `replica` a replica of this server, and waits until it has the data.
     pub(super) async fn lead(&self, replica: &Member) -> Result<(), BackendError> {
         let master = self.server.announced().await?;
         server_queries::follow(replica.address(), master).await

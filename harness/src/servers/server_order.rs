@@ -14,22 +14,22 @@ use super::{BackendError, Password, ShiftedWallClock, WallClockShim, sentinel};
 pub(super) struct ServerOrder {
     /// Name: `node-0`, `node-0-replica-1`, `sentinel-2`.
     pub name: String,
-    /// Number of its node.
+    /// Number of the server's node.
     pub node: usize,
-    /// Name of its node's first server. Only servers of one node replicate each other.
+    /// Name of the first server of the node. Only servers of the same node replicate each other.
     pub family: String,
     pub arguments: Vec<String>,
     /// The configuration of a Sentinel, which the Sentinel rewrites. `None` for other servers.
     pub sentinel: Option<String>,
     /// The password that clients need, and that the server sends to its master.
     pub password: Password,
-    /// Its data directory, which need not exist.
+    /// The server's data directory, which need not exist.
     pub data: PathBuf,
-    /// Its log file.
+    /// The server's log file.
     pub log: PathBuf,
-    /// Whether a kill is a power loss, which removes the last second from the append-only file in `data`.
+    /// Whether a kill simulates a power loss, which removes the last second from the append-only file in `data`.
     pub loses_tail: bool,
-    /// Its wall clock, if that can be shifted.
+    /// The server's wall clock, or `None` if it cannot be shifted.
     pub wall_clock: Option<Arc<ShiftedWallClock>>,
 }
 
@@ -111,9 +111,9 @@ pub(super) fn family(node: usize) -> String {
 
 /// Returns the arguments of every server of a run.
 ///
-/// No configuration file of the host is read. All other settings keep Redis's defaults, so that the service under test
-/// is the one that people run. That includes `hz`: a lock's key expires exactly, because every access checks it. The
-/// only deviation is that a replica's first synchronisation starts at once instead of after five seconds.
+/// No configuration file of the host is read. All other settings keep Redis's defaults, so that the lock is tested with
+/// the usual configuration. This includes `hz`: a lock's key still expires exactly, because every access checks its
+/// expiry. The only deviation is that a replica's first synchronisation starts at once instead of after five seconds.
 fn arguments(persistence: Persistence) -> Vec<String> {
     let mut arguments =
         words("--daemonize no --repl-diskless-sync yes --repl-diskless-sync-delay 0");

@@ -22,7 +22,7 @@ use super::{
     signals,
 };
 
-/// How long a server without data may take to start. It takes milliseconds, but a busy machine may take much longer.
+/// How long a server without data may take to start. It normally takes milliseconds, but much longer on a busy machine.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long to wait for a server that may be exiting, because its connections broke.
@@ -31,8 +31,8 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a killed server may take to exit. Only the kernel or a tracing process can hold it longer.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Maximum number of attempts with different ports. A program that binds a specific port may take it in spite of the
-/// reservation.
+/// Maximum number of attempts with different ports. A program that binds a specific port may take a port in spite of
+/// its reservation.
 const PORT_ATTEMPTS: usize = 5;
 
 /// Redis's message for a port that is in use.
@@ -129,7 +129,7 @@ impl Server for ServerProcess {
         ServerAddress::new(self.port.address(), self.order.password)
     }
 
-    /// Also returns `None` while an operation on the server is in progress.
+    /// Like the trait's method, but also returns `None` while an operation on the server is in progress.
     fn process_id(&self) -> Option<u32> {
         let state = self.state.try_lock().ok()?;
         state.running.as_ref().map(|running| running.leader)
@@ -168,7 +168,7 @@ impl Server for ServerProcess {
             };
             let doing = format!("kill {}", self.order.name);
             running.kill_group().map_err(io_error(doing.clone()))?;
-            // The kernel, or a process that traces it, can hold a killed process.
+            // The wait is limited, because the kernel or a tracing process can hold a killed process.
             let ended = timeout(KILL_PATIENCE, running.child.wait()).await;
             let ended = ended.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             ended.map(|_| ()).map_err(io_error(doing))
@@ -194,7 +194,8 @@ impl Server for ServerProcess {
         Box::pin(async move { self.state.lock().await.log.tail(lines) })
     }
 
-    /// Describes whether the process has exited, and the end of the log. Gives a process that is exiting time to do so.
+    /// Describes whether the process has exited, and the end of the log. Waits for a moment in case the process is
+    /// exiting.
     fn condition(&self) -> LocalBoxFuture<'_, String> {
         Box::pin(async move {
             let mut state = self.state.lock().await;
@@ -242,7 +243,7 @@ async fn run(
             Ok(State { running, log })
         }
         Ok(false) => {
-            // The server may only have closed its output, but then it is of no use.
+            // The server may only have closed its output, but without it the server cannot be used.
             let _ = running.kill_group();
             let status = running.child.wait().await;
             Err(BackendError::DiedAtStart {
@@ -267,8 +268,8 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// Returns a standard input with the secret settings. Everyone can read a command line, and the Sentinels' `CONFIG
-/// REWRITE` would rewrite a configuration file.
+/// Returns a standard input with the secret settings. They cannot be on the command line, which every user can read,
+/// and not in a configuration file, which the `CONFIG REWRITE` of Sentinels would rewrite.
 fn secrets(password: Password) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     let password = password.text();
@@ -324,9 +325,9 @@ fn spawn(
     })
 }
 
-/// A loopback port that stays reserved for a node for as long as this value lives, even while the node is down.
+/// A loopback port that stays reserved for a node while this value lives, even while the node is down.
 ///
-/// The socket is bound and never listens, so connections are refused while there is no server. The kernel does not give
+/// The socket is bound but never listens, so connections are refused while there is no server. The kernel does not give
 /// the port to a program that requests any free port. The server itself can bind it, because both sockets allow the
 /// address to be reused and only the server's socket listens.
 #[derive(Debug)]

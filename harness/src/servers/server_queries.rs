@@ -35,7 +35,7 @@ pub(super) async fn ask<T: FromRedisValue>(
     reply.map_err(unanswered(address, question))
 }
 
-/// Opens a connection. `question` describes its purpose in an error.
+/// Opens a connection. In an error, `question` describes the purpose of the connection.
 pub(super) async fn connection(
     address: ServerAddress,
     question: &'static str,
@@ -55,7 +55,7 @@ pub(super) fn unanswered(
     }
 }
 
-/// Queries the server's name and version. Valkey reports itself as Redis for compatibility, and its real name in
+/// Queries the server's name and version. For compatibility, Valkey reports the name Redis, and its real name in
 /// another field.
 pub(super) async fn identify(address: ServerAddress) -> Result<record::Redis, BackendError> {
     let info: String = ask(address, &["INFO", "server"], "INFO server").await?;
@@ -80,8 +80,8 @@ fn name_and_version(info: &str) -> record::Redis {
     }
 }
 
-/// Makes a server a replica of another, and waits until the link is up and the first synchronisation done. `master` is
-/// the master's address as the replica sees it.
+/// Makes a server a replica of another one, and waits until the link is up and the first synchronisation is complete.
+/// `master` is the address at which the replica reaches the master.
 pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result<(), BackendError> {
     let mut connection = connection(replica, "REPLICAOF").await?;
     let () = redis::cmd("REPLICAOF")
@@ -110,7 +110,7 @@ pub(super) async fn follow(replica: ServerAddress, master: SocketAddr) -> Result
     }
 }
 
-/// Sets the user and password that the server sends to the master that it follows.
+/// Sets the user and password that the server sends to its master.
 pub(super) async fn follow_as(
     server: ServerAddress,
     user: &str,
@@ -119,7 +119,7 @@ pub(super) async fn follow_as(
     const QUESTION: &str = "CONFIG SET masterauth";
     let mut connection = connection(server, QUESTION).await?;
     let password = password.text();
-    // Redis before 7.0 sets one parameter per command.
+    // Before version 7.0, Redis sets only one parameter per command.
     for (name, value) in [("masteruser", user), ("masterauth", &password)] {
         let mut command = redis::cmd("CONFIG");
         command.arg("SET").arg(name).arg(value);
@@ -129,7 +129,7 @@ pub(super) async fn follow_as(
     Ok(())
 }
 
-/// Returns `true` while the server follows a master, linked or not, and `false` after its promotion.
+/// Returns `true` while the server is a replica, with or without a link to its master, and `false` after its promotion.
 pub(super) async fn is_replica(address: ServerAddress) -> Result<bool, BackendError> {
     let mut connection = connection(address, "ROLE").await?;
     let state = link_state(&mut connection).await;
@@ -151,8 +151,8 @@ async fn link_state(connection: &mut MultiplexedConnection) -> RedisResult<Strin
     }
 }
 
-/// Returns how many nanoseconds the server's wall clock is ahead of ours. The error is at most half of the time that
-/// the reply takes.
+/// Returns how many nanoseconds the server's wall clock is ahead of the clock of this process. The error is at most
+/// half of the time that the reply takes.
 pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, BackendError> {
     let exchange = async {
         let mut connection = address.connection(ANSWER_PATIENCE).await?;
@@ -166,8 +166,8 @@ pub(super) async fn lead_of_wall_clock(address: ServerAddress) -> Result<i64, Ba
     Ok(nanos(theirs).saturating_sub(nanos(ours)))
 }
 
-/// Waits until the server answers PING. The engine's port forwarding may accept connections before a server listens
-/// behind it, and a server that loads its data refuses every command.
+/// Waits until the server answers PING. This is needed because the engine's port forwarding may accept connections
+/// before the server listens, and because a server that is loading its data refuses every command.
 pub(super) async fn await_answer(node: &str, address: ServerAddress) -> Result<(), BackendError> {
     let answered = async {
         let ping = async || address.query::<String>(&["PING"], ANSWER_PATIENCE).await;

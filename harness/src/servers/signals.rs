@@ -10,7 +10,7 @@ use rustix::process::{
 /// Pause between two checks whether a child has stopped. The kernel needs microseconds.
 const POLL: Duration = Duration::from_micros(200);
 
-/// Pause between two rounds, because killed processes do not disappear at once.
+/// Pause between two rounds of killing, because killed processes do not disappear at once.
 const ROUND_PAUSE: Duration = Duration::from_millis(2);
 
 fn checked(pid: u32) -> io::Result<Pid> {
@@ -22,7 +22,7 @@ fn checked(pid: u32) -> io::Result<Pid> {
 /// request.
 ///
 /// # Errors
-/// Returns an error if the process is not our child, or exits instead of stopping.
+/// Returns an error if the process is not a child of this process, or exits instead of stopping.
 pub async fn freeze(child: u32) -> io::Result<()> {
     let pid = checked(child)?;
     kill_process(pid, Signal::STOP)?;
@@ -64,8 +64,8 @@ pub(super) fn kill(pid: u32) {
     let _ = checked(pid).map(|pid| kill_process(pid, Signal::KILL));
 }
 
-/// Kills the processes that `find` returns until it returns `None`, but at most `rounds` times. A process that starts
-/// others while it is killed is found again.
+/// Kills the processes that `find` returns until it returns `None`, but at most `rounds` times. Repeated rounds are
+/// needed, because a process may start others while it is killed.
 pub(super) async fn kill_until_none(
     rounds: usize,
     mut find: impl AsyncFnMut() -> Option<Vec<u32>>,

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum length of a reply line, in bytes.
 const MAX_LINE_LENGTH: usize = 1024;
 
-/// A connection in plain text or in TLS.
+/// A connection in plain text or over TLS.
 pub(super) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
@@ -76,9 +76,9 @@ impl Upstream {
         timeout(PATIENCE, self.log_in())
             .await
             .unwrap_or_else(|_| match self.tls {
-                // A server without TLS takes the handshake for an incomplete command, and waits for the rest.
+                // A server without TLS treats the handshake as an incomplete command, and waits for the rest.
                 Some(_) => Err(ExternalFault::Tls(io::ErrorKind::TimedOut.into())),
-                None => Err(ExternalFault::TimedOut(PATIENCE)),
+                None => Err(ExternalFault::timed_out("a connection with AUTH", PATIENCE)),
             })
     }
 
@@ -117,7 +117,7 @@ impl Upstream {
         let mut connection = self.connect().await?;
         timeout(PATIENCE, self.answer(&mut connection, b"PING\r\n"))
             .await
-            .unwrap_or(Err(ExternalFault::TimedOut(PATIENCE)))
+            .unwrap_or_else(|_| Err(ExternalFault::timed_out("PING", PATIENCE)))
             .map(drop)
     }
 
@@ -133,7 +133,7 @@ impl Upstream {
             line(connection).await
         };
         answer.await.map_err(|error| match self.tls {
-            // A server that requires a client certificate reports that only after the handshake.
+            // A server that requires a client certificate reports its absence only after the handshake.
             Some(_) => ExternalFault::from_tls(error),
             None => ExternalFault::Closed,
         })
@@ -157,7 +157,7 @@ fn login(server: &ExternalServer) -> Option<Vec<u8>> {
     Some(login.get_packed_command())
 }
 
-/// Reads one line, and returns it without its end.
+/// Reads one line, and returns it without the line break.
 pub(super) async fn line(connection: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
@@ -200,8 +200,8 @@ fn configuration(servers: &ExternalServers) -> Result<ClientConfig, ExternalFaul
         .map_err(|error| unusable(cert, error))
 }
 
-/// Checks the files from which the certificates of this machine are read, if variables name them: the library that
-/// reads them would wait for a FIFO.
+/// If environment variables name the files with the certificates of this machine, checks that these are regular files.
+/// The library that reads them would wait forever for a FIFO.
 fn check_native_sources(variable: impl Fn(&str) -> Option<OsString>) -> Result<(), ExternalFault> {
     let file = variable("SSL_CERT_FILE").map(PathBuf::from);
     let dirs = variable("SSL_CERT_DIR").unwrap_or_default();
@@ -210,7 +210,7 @@ fn check_native_sources(variable: impl Fn(&str) -> Option<OsString>) -> Result<(
         .flat_map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())));
     for file in file.into_iter().chain(inside) {
         let found = std::fs::metadata(&file);
-        // The library skips what is not there, and directories.
+        // The library skips directories and files that do not exist.
         if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
             return Err(unusable(&file, "expected a regular file"));
         }
@@ -218,7 +218,8 @@ fn check_native_sources(variable: impl Fn(&str) -> Option<OsString>) -> Result<(
     Ok(())
 }
 
-/// Reads a regular file of at most [`MAX_PEM`] bytes: a FIFO or a device would never end.
+/// Reads a regular file of at most [`MAX_PEM`] bytes. Other files are rejected, because a FIFO or a device may never
+/// end.
 fn pem(file: &Path) -> Result<Vec<u8>, ExternalFault> {
     let found = std::fs::metadata(file).map_err(|error| unusable(file, error))?;
     if !found.is_file() || found.len() > MAX_PEM {

@@ -1,11 +1,12 @@
 //! Shifts the wall clocks of real processes while they run.
 //!
 //! A small library is preloaded (described in `shim/wall_clock.c`), and each process has a file with the offset of its
-//! clock. Only runs whose scenario has clock faults preload it; all other runs use unmodified processes.
+//! clock. The library is preloaded only in runs whose scenario has clock faults; all other runs use unmodified
+//! processes.
 //!
 //! The library has no effect on programs that call the kernel directly instead of libc: static programs, and programs
-//! written in Go. The harness checks the time of servers, so that a fault without effect is refused. For workers it can
-//! only check that they have loaded the library.
+//! written in Go. The harness checks the time of servers, and refuses a fault without effect. For workers, it can only
+//! check that they have loaded the library.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,8 +20,8 @@ use super::error::io_error;
 use super::{BackendError, ServerAddress, server_queries};
 use crate::process_stat::{ProcessStat, all_processes};
 
-/// Number of checks before a server counts as one that does not see the shift. A server may read its wall clock only
-/// ten times a second, and derive the time in between from its monotonic clock.
+/// Number of checks after which a server counts as unaffected by the shift. Several checks are needed, because a server
+/// may read its wall clock only ten times a second, and derive the time in between from its monotonic clock.
 const LOOKS: u32 = 40;
 /// Pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
@@ -34,7 +35,7 @@ type Files<'a> = [(&'a Path, &'static str); 2];
 /// The library. Empty if it could not be built.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wall_clock.so"));
 
-/// Environment variable from which the library reads the path of its file.
+/// Environment variable from which the library reads the path of the offset file.
 const FILE_VARIABLE: &str = "PICKLOCK_WALL_CLOCK";
 
 /// Environment variable that makes the dynamic loader load the library first.
@@ -53,15 +54,15 @@ pub struct WallClockShim {
 }
 
 impl WallClockShim {
-    /// Writes the library into `dir`, unless it is already there. Returns `None` if clocks cannot be shifted here: the
-    /// library exists only for Linux on x86_64 and aarch64, and the loader does not accept paths that contain spaces or
-    /// colons.
+    /// Writes the library into `dir`, unless it is already there. Returns `None` if clocks cannot be shifted on this
+    /// machine: the library exists only for Linux on x86_64 and aarch64, and the loader does not accept paths that
+    /// contain spaces or colons.
     ///
     /// # Errors
     /// Returns an error if the directory is not writable.
     pub fn install(dir: &Path) -> Result<Option<WallClockShim>, BackendError> {
         let doing = format!("write into {}", dir.display());
-        // The path as it appears in `/proc/PID/maps`.
+        // Use the canonical path, which also appears in `/proc/PID/maps`.
         let dir = dir.canonicalize().map_err(io_error(doing.clone()))?;
         let library = dir.join("wall-clock.so");
         let separates = |byte: &u8| byte.is_ascii_whitespace() || *byte == b':';
@@ -71,8 +72,8 @@ impl WallClockShim {
         }
         match File::create_new(&library) {
             Ok(_) => write_for_all(&library, LIBRARY).map(drop),
-            // The file is never rewritten. Truncating the file would remove its pages from the programs that have
-            // loaded it, including everything that the loader has resolved in them, and the programs would crash.
+            // The file is never rewritten. Truncating it would remove its pages from the programs that have loaded it,
+            // and these programs would crash.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }
@@ -127,7 +128,7 @@ struct OffsetFile {
 
 impl ShiftedWallClock {
     /// Returns the environment with which the process must be started. Libraries that are already in the variable are
-    /// preloaded after this one.
+    /// preloaded after this library.
     pub fn environment(&self) -> [(&'static str, OsString); 2] {
         let mut preload = self.library.clone().into_os_string();
         if let Some(others) = std::env::var_os(PRELOAD_VARIABLE) {
@@ -188,7 +189,7 @@ impl ShiftedWallClock {
 ///
 /// # Errors
 /// Returns an error if the clock cannot be shifted, or the server does not answer or does not see the shift. The offset
-/// remains written, so a dead server has it after its restart.
+/// is written in any case, so a dead server has it after its restart.
 pub(super) async fn set_off(
     name: &str,
     address: ServerAddress,
@@ -201,8 +202,8 @@ pub(super) async fn set_off(
     let before_ns = wall_clock.set_off(off_ns)?;
     for _ in 0..LOOKS {
         let seen_ns = server_queries::lead_of_wall_clock(address).await?;
-        // The time must be nearer to the new offset than to the old one, so no bound on the duration of an answer is
-        // needed.
+        // The server's time must be nearer to the new offset than to the old one. With this criterion, no limit on the
+        // duration of an answer is needed.
         if seen_ns.abs_diff(off_ns) <= seen_ns.abs_diff(before_ns) {
             return Ok(());
         }

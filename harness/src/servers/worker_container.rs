@@ -1,8 +1,8 @@
-//! Worker processes in containers: the lock under test as an image.
+//! Worker processes in containers, for a lock under test that is an image.
 //!
 //! The container shares the host's network, because the proxy listens on loopback only. It has no capabilities, and its
-//! memory and processes are limited. The engine freezes and kills the container as a whole, so no process in it can
-//! escape.
+//! memory and processes are limited. The engine freezes and kills the container as a whole, so no process in it
+//! escapes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,8 +40,8 @@ impl WorkerContainers {
     /// Checks that containers can be created. Returns `None` if there is no image. Pulls nothing.
     ///
     /// # Errors
-    /// Returns an error if no engine answers, or the engine does not share this machine's network or does not have the
-    /// image.
+    /// Returns an error if no engine answers, if the engine does not share this machine's network, or if it does not
+    /// have the image.
     pub async fn prepare(
         image: Option<&str>,
         environment: &BTreeMap<String, String>,
@@ -75,7 +75,8 @@ impl WorkerContainers {
         }))
     }
 
-    /// Creates a container for this worker. The process that carries its standard streams starts it.
+    /// Creates a container for this worker, without starting it. The process that carries the container's standard
+    /// streams starts it.
     ///
     /// # Errors
     /// Returns an error if the engine refuses.
@@ -100,7 +101,7 @@ impl WorkerContainers {
             env: Some(self.environment.clone()),
             labels: Some(labels(self.watch.run(), &self.owner)),
             open_stdin: Some(true),
-            // The input ends when the process that writes to it is gone.
+            // The input of the container ends when the process that writes to it is gone.
             stdin_once: Some(true),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
@@ -124,7 +125,7 @@ fn host_config() -> HostConfig {
             name: Some(RestartPolicyNameEnum::NO),
             maximum_retry_count: None,
         }),
-        // The output is read from the streams, so the engine need not log it.
+        // The engine need not log the output, because it is read from the streams.
         log_config: Some(HostConfigLogConfig {
             typ: Some("none".to_owned()),
             config: None,
@@ -148,7 +149,7 @@ impl WorkerContainer {
         &self.name
     }
 
-    /// Freezes all its processes. They have stopped when this returns. After an error they continue to run.
+    /// Freezes all processes of the container. Returns after they have stopped. After an error, they continue to run.
     ///
     /// # Errors
     /// Returns an error if the container is not running, or the engine refuses or does not report it as frozen.
@@ -157,7 +158,8 @@ impl WorkerContainer {
         paused.map_err(refused(&self.name, "pause the container"))?;
         let frozen = self.check_is_frozen().await;
         if frozen.is_err() {
-            // The caller will not thaw it after an error. A container that is gone need not continue.
+            // Thaw the container here, because the caller does not do that after an error. If this fails, the container
+            // is gone.
             self.thaw().await.unwrap_or_default();
         }
         frozen
@@ -170,7 +172,7 @@ impl WorkerContainer {
         }
     }
 
-    /// Thaws its processes. A container that is gone or not frozen is not an error.
+    /// Thaws the processes of the container. A container that is gone or not frozen is not an error.
     ///
     /// # Errors
     /// Returns an error if the engine refuses.
@@ -179,7 +181,7 @@ impl WorkerContainer {
         resumed.map_err(refused(&self.name, "resume the container"))
     }
 
-    /// Sends SIGTERM to its program.
+    /// Sends SIGTERM to the container's program.
     ///
     /// # Errors
     /// Returns an error if the engine refuses.
@@ -188,8 +190,8 @@ impl WorkerContainer {
         sent.map_err(refused(&self.name, "terminate the container"))
     }
 
-    /// Kills all its processes, frozen or not, and removes the container. The processes are dead when this returns. A
-    /// container that is gone already is not an error.
+    /// Kills all processes of the container, frozen or not, and removes the container. Returns after the processes have
+    /// died. A container that is already gone is not an error.
     ///
     /// # Errors
     /// Returns an error if the engine refuses.
@@ -198,8 +200,8 @@ impl WorkerContainer {
         removed.map_err(refused(&self.name, "remove the container"))
     }
 
-    /// Waits until its program was started. Also returns when `ended` completes, because the process that should have
-    /// started it is then gone.
+    /// Waits until the container's program was started. Also returns when `ended` completes, because the process that
+    /// should have started the program is then gone.
     ///
     /// # Errors
     /// Returns an error if the engine refuses.
@@ -213,7 +215,7 @@ impl WorkerContainer {
         Ok(())
     }
 
-    /// Returns `true` if its program was started, even if it has exited since.
+    /// Returns `true` if the container's program was started, even if it has exited since.
     async fn has_begun(&self) -> Result<bool, BackendError> {
         let state = self.state().await?;
         let started_at = state.and_then(|state| state.started_at);
@@ -221,7 +223,8 @@ impl WorkerContainer {
         Ok(started_at.is_some_and(|at| !at.starts_with("0001-")))
     }
 
-    /// Returns the PIDs of its processes on this machine, or nothing if the engine does not report them.
+    /// Returns the PIDs of the container's processes on this machine, or an empty set if the engine does not report
+    /// them.
     pub async fn processes(&self) -> BTreeSet<u32> {
         let Ok(top) = self.engine.top_processes(&self.name, None).await else {
             return BTreeSet::new();

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A turn that takes longer than this is examined, because virtual time stands still during it. It
-/// is long enough that a short stall of the machine, such as a CPU taken away by its host or a
+/// A turn in which the thread sleeps for at least this time counts as a long sleep, because virtual time stands still
+/// during it. The time is long enough that a short stall of the machine, such as a CPU taken away by its host or a
 /// contended kernel lock, is not mistaken for a sleeping lock.
 const LONG_TURN: Duration = Duration::from_millis(150);
 
@@ -75,14 +75,18 @@ impl Watchdog {
         let now = roughly_now();
         LAST_END.set(now);
         let elapsed = now.saturating_sub(turn.since);
-        if elapsed < LONG_TURN || !turn.before.slept_for_most_of(elapsed) {
+        if elapsed < LONG_TURN {
+            return None;
+        }
+        let slept = turn.before.time_asleep(elapsed);
+        if slept < LONG_TURN {
             return None;
         }
         SLEPT.set(SLEPT.get() + 1);
         (SLEPT.get() >= LONG_SLEEPS_TO_REJECT).then(|| {
             format!(
                 "refused: slept for {} ms of real time in one turn (std::thread::sleep, or a blocking call), and in {} turns before; virtual time does not advance during such a call, so wait with tokio::time instead",
-                elapsed.as_millis(),
+                slept.as_millis(),
                 LONG_SLEEPS_TO_REJECT - 1
             )
         })
@@ -183,18 +187,18 @@ impl Reading {
         })
     }
 
-    /// Returns `true` if the thread had given up the CPU voluntarily for most of the time. A thread
-    /// that was preempted on a busy machine was always running or waiting for a CPU. A thread whose
-    /// whole machine was stopped did neither, but did not give up the CPU voluntarily.
-    fn slept_for_most_of(self, elapsed: Duration) -> bool {
+    /// Returns the part of the elapsed time for which the thread had given up the CPU voluntarily. A thread that was
+    /// preempted on a busy machine was always running or waiting for a CPU. A thread whose whole machine was stopped
+    /// did neither, but did not give up the CPU voluntarily.
+    fn time_asleep(self, elapsed: Duration) -> Duration {
         let (Some(before), Some(now)) = (self.usage, Usage::for_this_thread()) else {
-            return false;
+            return Duration::ZERO;
         };
         if now.voluntary_switches == before.voluntary_switches {
-            return false;
+            return Duration::ZERO;
         }
         let busy = (now.cpu_time - before.cpu_time) + (now.waited - before.waited);
-        busy < elapsed / 2
+        elapsed.saturating_sub(busy)
     }
 }
 

@@ -24,7 +24,7 @@ use crate::stopwatch::Stopwatch;
 use crate::variation::{Variation, Varied};
 use crate::{BuiltInLock, Context, Node};
 
-/// The time from the request for which the key stays.
+/// Minimum time for which the key stays, counted from the request.
 pub(crate) const MIN_HOLD: OptionSpec = OptionSpec {
     name: "min_hold_ms",
     meaning: "minimum time for which the lock is held, in milliseconds",
@@ -53,7 +53,7 @@ fn new(nodes: Vec<Node>, context: Context) -> Varied<MinimumHold> {
 #[derive(Default)]
 struct MinimumHold {
     least: Duration,
-    /// When the current hold was requested.
+    /// Measures the time since the request of the current hold.
     requested: Option<Stopwatch>,
 }
 

@@ -7,10 +7,10 @@
 //! **From.** Kleppmann 2016, "How to do distributed locking", for the epoch; Kubernetes' `leaderelection` and etcd's
 //! `concurrency.Election` for the check of the leader's own revision.
 //!
-//! **Promises.** A leader acts only within its lease, and only if the key was its own when it asked. So a key that is
-//! lost (evicted, or lost in a restart or a failover) ends the term at the next act. Epochs increase strictly, because
-//! taking the key and counting are one step. A resource that refuses epochs lower than the highest it has seen shuts
-//! out an act that began in time and arrives late. A leader that resigns frees the key at once.
+//! **Promises.** A leader acts only within its lease, and only if the key was its own at the time of the check. So a
+//! key that is lost (evicted, or lost in a restart or a failover) ends the term at the next act. Epochs increase
+//! strictly, because taking the key and counting are one step. A resource that refuses epochs lower than the highest it
+//! has seen shuts out an act that began in time and arrives late. A leader that resigns frees the key at once.
 //!
 //! **Does not survive.**
 //! - A pause between the answer and the act (S5), if the resource does not check the epoch.

@@ -9,10 +9,10 @@
 //! **Promises.** One leader, as long as nothing goes wrong and no leader stops for longer than a lease.
 //!
 //! **Does not survive.**
-//! - A pause of the leader (S2): it leads on, next to its successor, whose key it refreshes (S4) and deletes.
-//! - Loss of the key (S7, S8, S10): PEXPIRE returns 0, and nobody reads that.
-//! - A crash between SETNX and PEXPIRE (L1): nobody ever leads again.
-//! - There is no epoch, so no resource can refuse its acts.
+//! - A pause of the leader (S2): it continues to lead next to its successor, whose key it refreshes (S4) and deletes.
+//! - Loss of the key (S7, S8, S10): PEXPIRE returns 0, but the leader ignores the result.
+//! - A crash between SETNX and PEXPIRE (L1): no candidate ever leads again.
+//! - The lock has no epochs, so no resource can refuse a late act.
 
 use std::time::Duration;
 

@@ -1,10 +1,9 @@
 //! `getset`: a lock whose value is its own expiry, measured by the clients' wall clocks.
 //!
-//! **Commands.** Acquire: `SETNX key expiry`, where the expiry is this client's wall clock plus
-//! the lease plus 1, in milliseconds. If the key is taken: `GET key`, and if that expiry has passed
-//! by this client's clock, `GETSET key expiry`. A client that gets an expired value back has the
-//! lock. The key has no TTL. Extend: `GET`, and `GETSET` if not yet expired. Release: `GET`, and
-//! `DEL` if not yet expired.
+//! **Commands.** Acquire: `SETNX key expiry`, where the expiry is this client's wall clock plus the lease plus 1, in
+//! milliseconds. If the key is taken: `GET key`, and if that expiry has passed by this client's clock,
+//! `GETSET key expiry`. If `GETSET` returns an expired value, the client has the lock. The key has no TTL. Extend:
+//! `GET`, and `GETSET` if not yet expired. Release: `GET`, and `DEL` if not yet expired.
 //!
 //! **From.** The page of `SETNX` in the Redis documentation, "Design pattern: Locking with SETNX", which now warns
 //! against it, and many later articles. Neither has an extension. The one here works like their release. If `GETSET`
@@ -80,7 +79,7 @@ impl Variation for GetSet {
         if taken {
             return Ok(Some(lease.grant(value, asked)));
         }
-        // If the key is gone by now, wait for the next attempt, as the articles do.
+        // If the key is gone by now, wait for the next attempt, as in the articles.
         let expiry = lock.expiry(key).await?;
         if expiry.is_none_or(|expiry| lock.now_ms() <= expiry) {
             return Ok(None);

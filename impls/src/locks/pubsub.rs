@@ -74,7 +74,7 @@ pub(crate) struct PubSub {
 /// The result of an attempt.
 enum Attempt {
     Taken(Grant),
-    /// Another client has the lock for this long, or without a limit if `None`.
+    /// Another client has the lock. Its lease ends after this time, or never if the time is `None`.
     Held(Option<Duration>),
 }
 

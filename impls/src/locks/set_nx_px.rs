@@ -54,7 +54,7 @@ pub(crate) struct SetNxPx {
     pub(crate) context: Context,
 }
 
-/// Extends a lease, any number of times.
+/// Extends one lease as often as needed.
 pub(crate) struct Extension {
     redis: SingleNode,
     key: String,

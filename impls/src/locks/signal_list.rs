@@ -16,7 +16,7 @@
 //! holder's key has expired (L8: redisson#5761, python-redis-lock#71).
 //!
 //! **Does not survive.**
-//! - Whatever `set-nx-px` does not survive.
+//! - Everything that `set-nx-px` does not survive.
 //! - One signal wakes one waiter. If that waiter is frozen, dead or disconnected, the signal is lost, and the others
 //!   sleep on for up to a lease although the lock is free.
 
@@ -73,7 +73,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     build: |nodes, context| Box::new(Varied::new(nodes, context, SignalList::BySignalOrTime)),
 };
 
-/// The lock, by the event that ends the sleep of its waiters.
+/// The event that ends the sleep of the lock's waiters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalList {
     /// A signal, or the end of `sleep`.

@@ -1,7 +1,7 @@
 //! `cancel-leaves-key`: `set-nx-px` that abandons its command in flight when its client gives up.
 //!
-//! The command that takes the lock, or its reply, is in flight: the key stays, and no client knows that it holds it
-//! (L15: redisson#5358). Caught by `claims` when a client gives up while the reply is late.
+//! The command that takes the lock, or its reply, is in flight: the key stays, but no client can release it (L15:
+//! redisson#5358). Caught by `claims` when a client gives up while the reply is late.
 
 use std::time::Duration;
 

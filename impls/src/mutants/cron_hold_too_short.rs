@@ -1,7 +1,7 @@
 //! `cron-hold-too-short`: a lock with a minimum hold that is a tenth of what it should be.
 //!
-//! The key goes long before the last instance gets its tick (S22). Caught by `once`, cause `ran-twice`, when a job is
-//! shorter than clocks differ.
+//! The key is removed long before the last instance gets its tick (S22). Caught by `once`, cause `ran-twice`, when a
+//! job is shorter than clocks differ.
 
 use std::time::Duration;
 

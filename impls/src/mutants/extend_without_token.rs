@@ -1,6 +1,6 @@
 //! `extend-without-token`: `set-nx-px` whose extension is a plain `PEXPIRE`.
 //!
-//! A late holder extends its successor's lock and takes it for its own (S4: Redisson's MultiLock extends without
+//! A late holder extends its successor's lock, and treats it as its own (S4: Redisson's MultiLock extends without
 //! checking the owner). Caught by `lease`, cause `phantom-extend`, when a holder freezes between two extensions and
 //! wakes while its successor holds the lock.
 

@@ -1,7 +1,7 @@
 //! `failure-leaves-key`: `set-nx-px` whose holder does not release when its critical section fails.
 //!
 //! The release follows the work and is not in a `finally` or in the guard's `drop`. An exception skips it, and the key
-//! stays until its lease has run out (L4). Caught by `claims` when a section fails.
+//! stays until its lease has expired (L4). Caught by `claims` when a section fails.
 
 use crate::BuiltInLock;
 use crate::contract::{Grant, LockError};

@@ -1,7 +1,7 @@
-//! `leader-any-key`: `leader` that checks that the key exists, and not whose it is.
+//! `leader-any-key`: `leader` that checks that the key exists, but not that the key is its own.
 //!
-//! A leader that lost its key goes on as soon as another one has it (S4: n8n PR#7964). Caught by `exclusion`, cause
-//! `phantom-leader`, when the key is evicted.
+//! A leader that lost its key continues to act as soon as another leader has it (S4: n8n PR#7964). Caught by
+//! `exclusion`, cause `phantom-leader`, when the key is evicted.
 
 use crate::BuiltInLock;
 use crate::varied_leader::{Leader, Mistake, election};

@@ -1,6 +1,6 @@
-//! `leader-believes`: `leader` that believes that it leads until it resigns, whatever its renewals return.
+//! `leader-believes`: `leader` that acts as the leader until it resigns, whatever its renewals return.
 //!
-//! Its timer ends when a renewal finds the key gone, and nobody learns of it (S2: dramatiq-crontab#118). Caught by
+//! Its timer ends when a renewal finds the key missing, without a report (S2: dramatiq-crontab#118). Caught by
 //! `exclusion`, cause `phantom-leader`, when the key is evicted.
 
 use crate::BuiltInLock;

@@ -1,4 +1,4 @@
-//! `leader-host-name`: `leader` that is known by the name of its host, which other candidates have, too.
+//! `leader-host-name`: `leader` whose name is that of its host, which other candidates may share.
 //!
 //! A candidate that finds its own name in the key leads (S12). Two candidates in one container, or in containers with
 //! one name, lead together. Caught by `exclusion`, cause `unbacked-grant`, without any fault.

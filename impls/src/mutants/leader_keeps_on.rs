@@ -1,6 +1,7 @@
-//! `leader-keeps-on`: `leader` that resigns without freeing the key, and goes on renewing it.
+//! `leader-keeps-on`: `leader` that resigns without freeing the key, and continues to renew it.
 //!
-//! Nobody leads after a resignation (L2). Caught by `progress`, cause `renewed-after-release`, without any fault.
+//! No candidate can lead after a resignation (L2). Caught by `progress`, cause `renewed-after-release`, without any
+//! fault.
 
 use crate::BuiltInLock;
 use crate::varied_leader::{Leader, Mistake, election};

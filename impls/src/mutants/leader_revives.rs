@@ -1,4 +1,4 @@
-//! `leader-revives`: `leader` that renews by a plain SET, whether or not the key is still there.
+//! `leader-revives`: `leader` that renews by a plain SET, whether or not the key still exists.
 //!
 //! A renewal revives a dead lease, over the key of the next leader (S3: codex-lb PR#1253). Caught by `ownership`, cause
 //! `phantom-extend`, when the key is evicted.

@@ -1,7 +1,8 @@
 //! `leader-rolled-back`: `leader` that counts a renewal before the server has confirmed it.
 //!
-//! The belief stays although the renewal changed nothing (S2: oban#1488, where an election is rolled back and the
-//! belief is not). Caught by `exclusion`, cause `phantom-leader`, when the key is evicted.
+//! The client still considers itself the leader although the renewal changed nothing (S2: oban#1488, where the election
+//! is rolled back, but not the state of the client). Caught by `exclusion`, cause `phantom-leader`, when the key is
+//! evicted.
 
 use crate::BuiltInLock;
 use crate::varied_leader::{Leader, Mistake, election};

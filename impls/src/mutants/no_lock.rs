@@ -1,7 +1,7 @@
 //! `no-lock`: sends a `PING` to the server and grants every request, whatever the reply.
 //!
-//! **Commands.** `PING` before each grant; nothing that takes the lock. The mutant must send something, because the run
-//! of a lock that never contacts its servers is inconclusive.
+//! **Commands.** `PING` before each grant, but no command that takes the lock. The mutant must send something, because
+//! the run of a lock that never contacts its servers is inconclusive.
 //!
 //! This is the extreme case of a fail-open wrapper (S15): every exclusion checker must catch it, in every scenario in
 //! which two clients compete.

@@ -1,8 +1,8 @@
 //! `phantom-extend`: a watchdog that renews by writing its key again, whatever the key holds.
 //!
 //! It checks neither its own lease nor the owner of the key. A client that was frozen for longer than its lease takes
-//! the lock again without noticing the gap, and its holder works on (S3). Caught by `lease`, cause `phantom-extend`,
-//! when a holder freezes with work left to do.
+//! the lock again without noticing the gap, and its holder continues to work (S3). Caught by `lease`, cause
+//! `phantom-extend`, when a holder freezes with work left to do.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! `reads-old-replies`: `set-nx-px` over a client that continues to use its connection after a timeout.
 //!
 //! It takes the next reply on the connection for the reply to its last command, whichever command that reply answers. A
-//! refused `SET` then reads the `OK` of an earlier one, and the other way round (S16: redis-rs#1252, phpredis#1222).
-//! Caught by `claims` when a round trip takes longer than the client waits.
+//! refused `SET` then reads the `OK` of an earlier one, and vice versa (S16: redis-rs#1252, phpredis#1222). Caught by
+//! `claims` when a round trip takes longer than the client waits.
 
 use redis::RedisResult;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -29,7 +29,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
 );
 
 struct ReadsOldReplies {
-    /// Connection on which no command is ever cancelled.
+    /// The connection, on which no command is ever cancelled.
     connection: Option<Node>,
     reply: UnboundedSender<RedisResult<bool>>,
     /// Replies in the order of their arrival.

@@ -1,7 +1,7 @@
 //! `refused-but-won`: `set-nx-px` that reports a refusal when the reply that grants it the lock arrives after its wait.
 //!
-//! The key stays, and no client knows that it holds it (L15: redisson#4197). Caught by `claims` when the reply to the
-//! command that takes the lock is late.
+//! The key stays, but no client can release it (L15: redisson#4197). Caught by `claims` when the reply to the command
+//! that takes the lock is late.
 
 use std::time::Duration;
 

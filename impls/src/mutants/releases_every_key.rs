@@ -1,7 +1,6 @@
 //! `releases-every-key`: `set-nx-px` whose release deletes every key of the server.
 //!
-//! It compares its token with the lock's key and then deletes all keys, as the clean-up of a test does. With a single
-//! lock
+//! It compares its token with the lock's key and then deletes all keys, like the clean-up of a test. With a single lock
 //! nothing is wrong. Caught by `lease`, cause `stolen-release`, when two locks have different holders.
 
 use std::sync::LazyLock;

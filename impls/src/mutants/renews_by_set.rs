@@ -2,7 +2,7 @@
 //!
 //! Unlike `phantom-extend` it respects its own lease and stops when the lease is over. But if the key was lost early
 //! (evicted, or lost in a failover), it writes the key again, over the lock of a client that took it in the meantime
-//! (S3, S4). Caught by `resource` when a holder works on after its key was evicted and gets no loss report.
+//! (S3, S4). Caught by `resource` when a holder whose key was evicted gets no loss report and continues to work.
 
 use crate::locks::watchdog::OPTIONS;
 use crate::mutants::phantom_extend::WritesAnew;

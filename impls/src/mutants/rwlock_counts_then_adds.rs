@@ -1,6 +1,6 @@
-//! `rwlock-counts-then-adds`: `rwlock` that looks for the others in one command, and gets in by the next one.
+//! `rwlock-counts-then-adds`: `rwlock` that checks for other holders in one command, and adds its own hold in the next.
 //!
-//! Between the two another client gets in. Caught by `exclusion` without any fault.
+//! Another client may get the lock between the two commands. Caught by `exclusion` without any fault.
 
 use crate::BuiltInLock;
 use crate::varied_rwlock::{Mistake, VariedReadWriteLock, varied};

@@ -1,4 +1,4 @@
-//! `rwlock-reader-ignores-writer`: `rwlock` whose readers do not look for a writer.
+//! `rwlock-reader-ignores-writer`: `rwlock` whose readers do not check for a writer.
 //!
 //! The script checks only that no writer waits. Caught by `exclusion` and `resource` without any fault.
 

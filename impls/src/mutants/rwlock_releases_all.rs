@@ -1,6 +1,7 @@
 //! `rwlock-releases-all`: `rwlock` whose release deletes the key.
 //!
-//! A reader that leaves lets all other readers out, and a writer in. Caught by `ownership` without any fault.
+//! The release of one reader ends the holds of all other readers, so that a writer gets the lock. Caught by `ownership`
+//! without any fault.
 
 use crate::BuiltInLock;
 use crate::varied_rwlock::{Mistake, VariedReadWriteLock, varied};

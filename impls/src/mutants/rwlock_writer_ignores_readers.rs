@@ -1,6 +1,6 @@
-//! `rwlock-writer-ignores-readers`: `rwlock` whose writers do not look for readers.
+//! `rwlock-writer-ignores-readers`: `rwlock` whose writers do not check for readers.
 //!
-//! The script checks only that no other writer is in. Caught by `exclusion` and `resource` without any fault.
+//! The script checks only that no other writer holds the lock. Caught by `exclusion` and `resource` without any fault.
 
 use crate::BuiltInLock;
 use crate::varied_rwlock::{Mistake, VariedReadWriteLock, varied};

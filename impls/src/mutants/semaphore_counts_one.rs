@@ -1,7 +1,7 @@
 //! `semaphore-counts-one`: `semaphore-counter` that counts one permit in an acquisition, however many were requested.
 //!
 //! Its release gives back all of them, so it mints permits. Caught by `exclusion` and `resource` if clients take
-//! several.
+//! several permits.
 
 use crate::BuiltInLock;
 use crate::varied_counter::{Mistake, VariedCounter};

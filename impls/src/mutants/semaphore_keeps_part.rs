@@ -1,7 +1,7 @@
-//! `semaphore-keeps-part`: `semaphore-counter` that takes one permit after the other, and keeps those that it got if
-//! one is missing.
+//! `semaphore-keeps-part`: `semaphore-counter` that takes its permits one by one, and keeps the ones that it got if
+//! another is missing.
 //!
-//! The attempt is refused, and its permits are leaked. Caught by `progress` if clients take several.
+//! The attempt is refused, and its permits are leaked. Caught by `progress` if clients take several permits.
 
 use crate::BuiltInLock;
 use crate::varied_counter::{Mistake, VariedCounter};

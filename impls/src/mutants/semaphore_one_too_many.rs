@@ -1,6 +1,6 @@
-//! `semaphore-one-too-many`: `semaphore` that grants one permit more than there are.
+//! `semaphore-one-too-many`: `semaphore` that grants one permit more than exist.
 //!
-//! The number of permits is compared by `>` instead of `>=`. Caught by `exclusion` and `resource` without any fault.
+//! The number of permits is compared with `>` instead of `>=`. Caught by `exclusion` and `resource` without any fault.
 
 use crate::BuiltInLock;
 use crate::varied_semaphore::{Mistake, VariedSemaphore, varied};

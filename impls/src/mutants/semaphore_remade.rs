@@ -1,7 +1,7 @@
-//! `semaphore-remade`: `semaphore-list` that makes its tokens when the list does not exist.
+//! `semaphore-remade`: `semaphore-list` that creates its tokens whenever the list does not exist.
 //!
-//! Redis removes a list with its last element, so the tokens are made again as soon as all of them are taken. Caught by
-//! `exclusion` and `resource` without any fault.
+//! Redis removes a list with its last element, so the tokens are created again as soon as all of them are taken. Caught
+//! by `exclusion` and `resource` without any fault.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,6 @@
 //! `semaphore-returns-one`: `semaphore-counter` that gives back one permit in a release, however many were taken.
 //!
-//! The others are leaked. Caught by `progress` if clients take several.
+//! The other permits leak. Caught by `progress` if clients take several permits.
 
 use crate::BuiltInLock;
 use crate::varied_counter::{Mistake, VariedCounter};

@@ -1,7 +1,7 @@
 //! `semaphore-signals-once`: `semaphore` whose waiters sleep until they have received a signal for each permit, and
 //! whose release sends one.
 //!
-//! A waiter for two permits is not woken by a release of two (redisson#6664). Caught by `progress`.
+//! A release of two permits does not wake a waiter for two permits (redisson#6664). Caught by `progress`.
 
 use crate::BuiltInLock;
 use crate::varied_semaphore::{Mistake, VariedSemaphore, varied};

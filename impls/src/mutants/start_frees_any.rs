@@ -1,7 +1,7 @@
-//! `start-frees-any`: `set-nx-px` whose process deletes all keys when it starts, as what an earlier process has left
+//! `start-frees-any`: `set-nx-px` whose process deletes all keys when it starts, as if an earlier process had left them
 //! behind.
 //!
-//! A client that starts while another one holds frees the lock (S4: huey#308). Caught by `ownership`, cause
+//! A client that starts while another one holds the lock frees it (S4: huey#308). Caught by `ownership`, cause
 //! `foreign-removal`, when a client is started again.
 
 use crate::BuiltInLock;

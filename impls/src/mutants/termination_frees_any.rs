@@ -1,8 +1,8 @@
 //! `termination-frees-any`: `set-nx-px` with a shutdown hook that deletes the lock's key, even if another client holds
 //! the lock.
 //!
-//! A client that is asked to end while it waits deletes the holder's lock (S4: every deployment does that). Caught by
-//! `ownership`, cause `foreign-removal`, when a waiting client is terminated.
+//! A client that is asked to end while it waits deletes the holder's lock (S4: every deployment terminates clients in
+//! this way). Caught by `ownership`, cause `foreign-removal`, when a waiting client is terminated.
 
 use crate::BuiltInLock;
 use crate::attempts::Attempts;

@@ -1,8 +1,8 @@
 //! `token-per-process`: `set-nx-px` with one token for all clients of a process, by which it recognises its own lock.
 //!
-//! A value per process (its id, a UUID made at start) does not distinguish the clients of the process. A client that
-//! requests the lock while another client of its process has it is granted it, too (S12). Caught by `exclusion` in a
-//! crowd.
+//! A value per process (its id, a UUID created at the start) does not distinguish the clients of the process. A client
+//! that requests the lock while another client of its process has it is granted the lock, too (S12). Caught by
+//! `exclusion` in a crowd.
 
 use std::time::Duration;
 

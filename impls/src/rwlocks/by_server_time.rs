@@ -1,21 +1,21 @@
 //! `rwlock`: readers and writers with an owner and an expiry each, by the clock of the server.
 //!
 //! **Commands.** Acquire: `take_hold.lua` (`TIME`, `ZREMRANGEBYSCORE` up to now; a writer needs `ZCARD` = 0, and leaves
-//! a mark in `key:waiting` otherwise; a reader needs that no writer is in or waits; `ZADD key (now + ttl) holder`).
-//! Extend: `extend_hold.lua` (`ZSCORE`, `ZADD`). Release: `ZREM key holder`.
+//! a mark in `key:waiting` otherwise; a reader requires that no writer holds the lock or waits for it;
+//! `ZADD key (now + ttl) holder`). Extend: `extend_hold.lua` (`ZSCORE`, `ZADD`). Release: `ZREM key holder`.
 //!
-//! **From.** `semaphore`, with two kinds of holders. The mark of a waiting writer is that of a fair read/write lock in
-//! one process.
+//! **From.** `semaphore`, with two kinds of holders. The mark of a waiting writer comes from fair read/write locks
+//! within one process.
 //!
 //! **Promises.** No writer together with another client while Redis keeps the key and no client outlives its lease.
 //! Each holder has its own lease, whatever the others do. A reader that comes after a waiting writer waits for it. A
-//! release lets out only its own client, however late it arrives.
+//! release ends only the hold of its own client, however late it arrives.
 //!
 //! **Does not survive.**
 //! - A holder that is slower than its lease (S1), or that gets its grant too late (S5).
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
-//! - Writers that never leave a gap: readers then wait for as long. A writer that gives up keeps readers out until its
-//!   mark expires, after one lease.
+//! - Writers that never leave a gap: readers then wait until there is one. A writer that gives up keeps readers out
+//!   until its mark expires, after one lease.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Kind, Node, patience};
 
-/// Lets a reader or a writer in.
+/// Grants the lock to a reader or a writer.
 static TAKE_HOLD: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take_hold.lua")));
 
 /// Gives a reader or a writer a new lease.

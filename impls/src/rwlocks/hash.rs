@@ -4,16 +4,16 @@
 //! `release_hash.lua` (`HDEL key token`; `DEL key` if only the mode is left, and otherwise `HSET key mode read`).
 //!
 //! **From.** The hash of Redisson's `RReadWriteLock`, without what was added to it after reports (redisson#2144,
-//! #7098): the key lives as long as the last reader asked for, and one script lets out readers and writers.
+//! #7098): the expiry of the key is the lease of the last reader, and one script releases readers and writers.
 //!
 //! **Promises.** No writer together with another client, as long as all leases are equally long, and no release is
 //! late.
 //!
 //! **Does not survive.**
-//! - A reader with a shorter lease than the others: it cuts theirs (S6).
-//! - A release that arrives when the lease is over and a writer is in: it turns the writer into a reader (S2).
+//! - A reader with a shorter lease than the others: it shortens their leases (S6).
+//! - A release that arrives when its lease is over and a writer holds the lock: it turns the writer into a reader (S2).
 //! - A reader that dies while other readers come and go: they keep its hold alive (L12).
-//! - Readers that never leave a gap: no writer gets in.
+//! - Readers that never leave a gap: no writer gets the lock.
 //! - Loss of the key: failover, restart, a jump of the server's clock, eviction (S7 to S10).
 
 use std::sync::LazyLock;
@@ -28,10 +28,10 @@ use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::{BuiltInLock, Context, Kind, patience};
 
-/// Lets a reader or a writer in.
+/// Grants the lock to a reader or a writer.
 static TAKE_HASH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("take_hash.lua")));
 
-/// Lets a holder out.
+/// Releases the hold of a client.
 static RELEASE_HASH: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("release_hash.lua")));
 

@@ -8,7 +8,7 @@
 //! **Promises.** The same as `semaphore`, as long as the clocks of all clients agree.
 //!
 //! **Does not survive.**
-//! - Whatever `semaphore` does not survive, except a jump of the server's clock that is shorter than a lease.
+//! - Everything that `semaphore` does not survive, except a jump of the server's clock that is shorter than a lease.
 //! - A client whose clock is ahead: it removes permits whose leases are running. A client whose clock is behind writes
 //!   permits that others remove too soon (S9).
 

@@ -58,7 +58,7 @@ pub(crate) struct Semaphore {
     pub(crate) redis: SingleNode,
     pub(crate) context: Context,
     clock: Clock,
-    /// How many permits the current attempt takes.
+    /// Number of permits that the current attempt takes.
     pub(crate) permits: u32,
 }
 
@@ -72,7 +72,7 @@ impl Semaphore {
         }
     }
 
-    /// Returns the client's time in milliseconds, if it is the one that counts.
+    /// Returns the client's time in milliseconds, or `None` if the server's clock is used.
     fn now_ms(&self) -> Option<u64> {
         let since_epoch = self.context.wall_clock.since_epoch();
         let now_ms = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);

@@ -36,7 +36,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
 pub(crate) struct SemaphoreCounter {
     pub(crate) redis: SingleNode,
     pub(crate) context: Context,
-    /// How many permits the current attempt takes.
+    /// Number of permits that the current attempt takes.
     pub(crate) permits: u32,
 }
 

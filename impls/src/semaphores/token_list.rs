@@ -1,18 +1,19 @@
-//! `semaphore-list`: a list of the tokens that are left.
+//! `semaphore-list`: a list of the free tokens.
 //!
 //! **Commands.** Acquire: `take_token.lua` (`SETNX key:made 1`, and if it was new, `RPUSH key` for each token; `LPOP
 //! key`). Release: `RPUSH key token`.
 //!
-//! **From.** Articles, and libraries such as redis-semaphore for Ruby, which keeps the tokens in a list that `BLPOP`
-//! waits for, and a key that says that they exist.
+//! **From.** Articles, and libraries such as redis-semaphore for Ruby, which keeps the tokens in a list on which
+//! `BLPOP` waits, and a key that marks their creation.
 //!
 //! **Promises.** No more holders than tokens, as long as no client gives a token back twice. Waiting needs no polling,
 //! if `BLPOP` takes the place of `LPOP`.
 //!
 //! **Does not survive.**
 //! - A holder that dies, a lost reply, or a lost release: its token is gone.
-//! - A release without a permit, or a release that is sent twice: the list then has a token more.
-//! - Loss of the list, but not of the mark: nobody gets in any more. Loss of both: all tokens exist twice (S7 to S10).
+//! - A release without a permit, or a release that is sent twice: the list then has an additional token.
+//! - Loss of the list, but not of the mark: no client gets a token any more. Loss of both: all tokens exist twice (S7
+//!   to S10).
 
 use std::sync::LazyLock;
 use std::time::Duration;

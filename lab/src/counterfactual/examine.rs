@@ -15,9 +15,9 @@ const NEIGHBOURS: u64 = 8;
 /// The required effect of a removal on a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
-    /// Without the faults that the cause names, the property is not violated by then.
+    /// Without the faults that the cause names, the property is not violated at the time of the original violation.
     Vanishes,
-    /// Without all faults that the cause does not need, it is still the cause.
+    /// Without all faults that the cause does not need, the cause is the same.
     Survives,
     /// Without the faults after the violation, the verdict is the same.
     Unchanged,
@@ -32,12 +32,12 @@ pub enum Outcome {
     ConfirmedNearby,
     /// Another fault would have had the same effect: the violation vanishes without both.
     Redundant,
-    /// The fault ended a value before the lock's own mistake could let the other client in at the same time.
+    /// Without the fault, the lock's own mistake would have let the other client in at the same time.
     Preempted,
-    /// The fault had only kept the holder inside: without it, the lock reported the named loss, or the client released,
-    /// before another client came.
+    /// The fault had only kept the holder inside: without it, the lock reported the loss that the cause names, or the
+    /// client released, before another client came.
     Ended,
-    /// The cause rests on a silence after the violation, a part of which the later fault excuses.
+    /// The cause is based on missing traffic after the violation, and the later fault excuses a part of this gap.
     Excused,
     /// The removal changed when other faults fired or which clients held the lock before the violation, or another
     /// violation came first. The runs cannot be compared.
@@ -149,7 +149,7 @@ impl Examiner<'_> {
                 if next_ns == Some(at_ns) {
                     self.fired_ns.insert(place, at_ns);
                 }
-                // A fault that never fired leaves no later event of its kind.
+                // If a removal changed the run before its fault had fired, the fault was removed too early.
                 self.result.too_early += u64::from(next_ns.is_some_and(|ns| ns > at_ns));
             }
             self.runs.insert(vec![place], Some(Rc::new(other)));
@@ -162,8 +162,8 @@ impl Examiner<'_> {
         wanted.map(|(place, _)| *place).collect()
     }
 
-    /// Returns `true` if a violation with this row can depend on a kind of fault that its cause does not name. A leader
-    /// waits for its late write, and so acts and resigns later.
+    /// Returns `true` if a violation with this row can depend on a kind of fault that its cause does not name. For
+    /// example, a leader waits for its late write, so the fault makes it act and resign later.
     fn may_need(&self, row: Needs, kind: FaultKind) -> bool {
         let leads = self.case.scenario.workload.kind == WorkloadKind::Leader;
         let is_late = leads && kind == FaultKind::LateWrite && row.may_need(FaultKind::Delay);
@@ -251,8 +251,8 @@ impl Examiner<'_> {
         self.disagrees(violated, Rule::Vanishes, named, &found);
     }
 
-    /// Returns `true` if other faults would have had the same effect: without the named ones the cause names others,
-    /// and without those as well the property is not violated by then.
+    /// Returns `true` if other faults would have had the same effect: without the named faults the cause names others,
+    /// and without those as well the property is not violated at that time.
     fn is_redundant(&mut self, violated: Violated, named: &[usize], instead: Cause) -> bool {
         let (mut removed, mut instead) = (named.to_vec(), Some(instead));
         while let Some(cause) = instead {
@@ -392,22 +392,21 @@ fn neighbours(seed: u64) -> impl Iterator<Item = u64> {
     (1..=NEIGHBOURS).map(move |step| seed.wrapping_add(step))
 }
 
-/// Returns the violation of a property that was violated at `at_ns` if it is still violated by then, or no more than a
-/// twentieth of a lease later.
+/// Returns the violation of a property in `run` if it occurs by `at_ns`, or at most a twentieth of a lease later.
 fn still_violated(run: &Judged, property: Property, at_ns: u64) -> Option<(Cause, u64)> {
     let latest_ns = at_ns + run.near_ns();
     run.cause_of(property)
         .filter(|(_, found_ns)| *found_ns <= latest_ns)
 }
 
-/// Returns `true` if a cause is still that of the property. Whether an overlap damages the stock depends on the time of
+/// Returns `true` if the property still has this cause. Whether an overlap damages the stock depends on the time of
 /// each sale, so the same overlap without damage counts as well.
 fn survives(run: &Judged, property: Property, cause: Cause) -> bool {
     run.has(property, cause)
         || property == Property::Resource && run.has(Property::Exclusion, cause)
 }
 
-/// Returns `true` if each of these faults also fires in the run without others, give or take a twentieth of a lease.
+/// Returns `true` if each of these faults fires at the same time in `run`, within a twentieth of a lease.
 fn keeps_times(run: &Judged, fired: &[(FaultKind, u64)]) -> bool {
     fired.iter().all(|(kind, at_ns)| {
         let mut same = run.fired().filter(|(it, _)| *it == kind.as_str());

@@ -4,12 +4,12 @@
 //! without a fault equals the original run up to the fault, and its verdict shows whether the violation
 //! needed it:
 //!
-//! - A cause that names a fault must vanish with that fault: without it, the property is not violated by then.
+//! - A cause that names a fault must vanish with that fault: without it, the property is not violated at that time.
 //! - A cause must survive without all faults that it does not need.
 //! - A fault that fired after the violation must change nothing about it.
 //!
-//! [`needs()`] is the table of what each cause needs. [`examine`] checks the violations of one run, [`study`] those of
-//! many runs, and [`page`] writes the results.
+//! [`needs()`] is the table of the faults that each cause needs. [`examine`] checks the violations of one run,
+//! [`study`] those of many runs, and [`page`] writes the results.
 
 mod examine;
 mod needs;

@@ -11,26 +11,26 @@ pub struct Needs {
     /// The kinds that the cause names: without all of these faults the violation must vanish. Empty if the cause names
     /// the lock or the client.
     pub names: &'static [FaultKind],
-    /// The effects on which the violation can depend, although the cause does not name a fault that has them.
+    /// Effects on which the violation can depend, although the cause does not name a fault with such an effect.
     effects: &'static [Effect],
-    /// Why it can depend on them.
+    /// Why the violation can depend on these effects.
     pub because: &'static str,
 }
 
 /// The effect of a fault on clients and values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// It makes a client, a command or an answer late, or loses it.
+    /// Delays or loses a command or an answer, or delays a client.
     Late,
-    /// It makes a command fail, or a node answer none.
+    /// Makes commands fail, or makes a node unresponsive.
     Fails,
-    /// It ends a value before its time, or lets another client take over.
+    /// Ends a value early, or lets another client take over.
     Loses,
-    /// It ends a client, which may be started again.
+    /// Ends a client, which may be started again.
     Kills,
-    /// It keeps a replica from what its master has.
+    /// Prevents a replica from receiving its master's data.
     Unreplicates,
-    /// It damages the stock.
+    /// Damages the stock.
     Damages,
 }
 

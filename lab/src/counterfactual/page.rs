@@ -9,7 +9,7 @@ use super::examine::Outcome;
 use super::needs::needs;
 use super::study::Study;
 
-/// Formats the table of what each cause needs.
+/// Formats the table of the faults that each cause needs.
 pub fn needs_table() -> String {
     let mut text = "| cause | names | may need | because |\n|---|---|---|---|\n".to_owned();
     for cause in Cause::ALL {

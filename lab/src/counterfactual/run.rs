@@ -83,7 +83,7 @@ impl Judged {
     }
 
     /// Returns `true` if each grant of `other` in the two leases before `until_ns` has a match in this run: the same
-    /// client got the lock at that time, give or take a twentieth of a lease.
+    /// client got the lock at that time, within a twentieth of a lease.
     pub(super) fn has_grants_of(&self, other: &Judged, until_ns: u64) -> bool {
         let near_ns = self.near_ns();
         let from_ns = until_ns.saturating_sub(2 * self.ttl_ns);
@@ -113,8 +113,8 @@ impl Judged {
         own.len() == others.len() && own.iter().zip(&others).all(is_near)
     }
 
-    /// Returns `true` if a value ended in this run without a command, or by an acquisition that took it for expired,
-    /// and did not end so at that time in `other`.
+    /// Returns `true` if a value ended in this run without a command, or by an acquisition that treated it as expired,
+    /// and did not end in this way at that time in `other`.
     pub(super) fn lost_more_than(&self, other: &Judged) -> bool {
         let losses = |run: &Judged| -> Vec<(u64, KeyChange)> {
             let lost = run.events.iter().filter_map(|event| match &event.what {
@@ -132,8 +132,8 @@ impl Judged {
         losses(self).iter().any(|loss| !others.contains(loss))
     }
 
-    /// Returns `true` if a hold was over in this run by `until_ns`, because the lock reported a loss to its client or
-    /// the client released it, and was not over by then in `other`.
+    /// Returns `true` if a hold had ended in this run by `until_ns`, because the lock reported a loss to its client or
+    /// the client released it, but had not ended by then in `other`.
     pub(super) fn ended_before(&self, other: &Judged, until_ns: u64) -> bool {
         let by_then = |run: &Judged, is_wanted: fn(&EventKind) -> Option<(usize, u64)>| {
             let events = run.events.iter().take_while(|it| it.at_ns <= until_ns);
@@ -146,7 +146,7 @@ impl Judged {
         same.any(|it| !ended.contains(it))
     }
 
-    /// Returns the difference of two times that count as equal: a twentieth of a lease.
+    /// Returns the maximum difference of two times that count as equal: a twentieth of a lease.
     pub(super) fn near_ns(&self) -> u64 {
         self.ttl_ns / 20
     }

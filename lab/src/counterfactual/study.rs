@@ -22,7 +22,8 @@ pub struct Study {
     pub causes: BTreeMap<Cause, u64>,
     /// Number of checks by cause, rule and outcome.
     pub checks: BTreeMap<(Cause, Rule, Outcome), u64>,
-    /// For each cause and each kind of fault that it may need: how often it did, and how often it was tried.
+    /// For each cause and each kind of fault that it may need: in how many removals it was needed, and the number of
+    /// removals.
     pub circumstances: BTreeMap<(Cause, &'static str), (u64, u64)>,
     /// How often each lock's own mistake would have had the effect of the named fault: the lock, the cause, and the
     /// cause without the fault.
@@ -58,7 +59,7 @@ pub fn drawn(seed: u64) -> impl Iterator<Item = Case> {
     })
 }
 
-/// Examines cases on `threads` threads until there are no more, or until `max` runs were violated.
+/// Examines cases on `threads` threads until there are no more, or until `max` runs had violations.
 pub fn study(cases: impl Iterator<Item = Case> + Send, max: u64, threads: usize) -> Study {
     let cases = Mutex::new(cases);
     let study = Mutex::new(Study::default());

@@ -1,4 +1,4 @@
-//! Hypotheses about a library, and the decisions that runs give.
+//! Hypotheses about a library, and the decisions about them from runs.
 
 use std::fmt::Write;
 

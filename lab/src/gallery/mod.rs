@@ -158,7 +158,7 @@ pub struct Example {
 /// Runs every reproduction.
 ///
 /// # Errors
-/// Returns an error if a run does not show its cause any more, so that its row needs another lock or scenario.
+/// Returns an error if a run no longer shows its cause, so that its row needs another lock or scenario.
 pub fn examples() -> Result<Vec<Example>, String> {
     ROWS.iter().map(example).collect()
 }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::generated_part::replaced_between;
 
-    /// `picklock-lab gallery` writes what this test compares.
+    /// `picklock-lab gallery` writes the files that this test compares.
     #[test]
     fn page_and_pictures_are_up_to_date() {
         let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");

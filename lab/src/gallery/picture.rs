@@ -49,7 +49,7 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the part with all deciding times and the holds that touch them, with a margin.
+    /// Returns the period with all deciding times and the holds that touch them, with a margin.
     fn around(moments: &[u64], timeline: &Timeline<'_>) -> Window {
         let first = moments.iter().min().copied().unwrap_or(0);
         let last = moments
@@ -57,7 +57,7 @@ impl Window {
             .max()
             .copied()
             .unwrap_or_else(|| timeline.end_ns());
-        // A violation can happen at a single time, and have its origin in the hold that began last before it.
+        // A violation can occur at a single time. Then the hold that began last before it is included.
         let begun = timeline.holds().iter().map(|hold| hold.begin_ns);
         let latest = begun.filter(|begin_ns| *begin_ns <= first).max();
         let (mut from_ns, mut to_ns) = (latest.unwrap_or(first), last);
@@ -120,8 +120,8 @@ fn fault_lanes(timeline: &Timeline<'_>, window: Window) -> Vec<Lane> {
     lanes.into_iter().map(|(_, lane)| lane).collect()
 }
 
-/// Returns a lane for each worker that holds the lock, releases it or is frozen in the window, and of the others the
-/// first that waits.
+/// Returns a lane for each worker that holds the lock, releases it or is frozen in the window, and for the first of the
+/// other workers that waits.
 fn worker_lanes(timeline: &Timeline<'_>, window: Window) -> Vec<Lane> {
     let mut bars: BTreeMap<usize, Vec<Bar>> = BTreeMap::new();
     for one in timeline.operations() {
@@ -195,7 +195,7 @@ fn joined(bars: Vec<Bar>) -> Vec<Bar> {
     joined
 }
 
-/// Returns a lane for each key and node with different values. Nodes that have seen the same share a lane.
+/// Returns a lane for each key and node with different values. Nodes whose keys had the same values share a lane.
 fn key_lanes(history: &History, window: Window) -> Vec<Lane> {
     if !history.header.key_history {
         return Vec::new();
@@ -402,8 +402,8 @@ fn axis(window: Window, y: f64) -> Vec<String> {
     lines
 }
 
-/// Returns the numbers of the deciding times, each with a line through the lanes. Numbers too close to the last one
-/// move to its right.
+/// Returns the numbers of the deciding times, each with a line through the lanes. A number that is too close to the
+/// previous one is moved to the right of it.
 fn numbers(moments: &[u64], window: Window, bottom: f64) -> Vec<String> {
     let mut right_edge = 0.0_f64;
     let mut lines = Vec::new();

@@ -13,8 +13,8 @@ use picklock_reports::report_input::ReportInput;
 
 pub use refusal::Refusal;
 
-/// Compares the matrices in Markdown, each given with the path that it was read from. Each is compared with the first
-/// one.
+/// Compares the matrices in Markdown, each given with the path that it was read from. Each matrix is compared with the
+/// first one.
 ///
 /// # Errors
 /// Returns an error if there is only one matrix, a matrix ran on several servers or on none, two matrices ran on the

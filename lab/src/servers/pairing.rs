@@ -17,7 +17,7 @@ pub struct Column<'a> {
     pub matrix: &'a MatrixRecord,
 }
 
-/// A matrix's entry for a cell.
+/// The entry of a matrix for a cell.
 #[derive(Clone, Copy)]
 pub enum Found<'a> {
     /// The cell.

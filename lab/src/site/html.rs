@@ -84,7 +84,7 @@ fn headings(events: &[Event<'_>]) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns the anchors of headings, as GitHub generates them: a repeated one gets a number.
+/// Returns the anchors of headings, as GitHub generates them: a repeated heading gets a number.
 fn anchors(headings: &[(usize, String)]) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     for (_, title) in headings {

@@ -1,7 +1,7 @@
 //! The documentation as a static site: the project's README, every page that its links lead to, and the files next to
-//! them. It needs no network and no script, and a broken link is an error.
+//! them. The site needs no network and no script. A broken link is an error.
 //!
-//! A folder of the site is a folder of the repository, so links between pages need only another ending.
+//! A folder of the site is a folder of the repository, so only the extensions of links between pages change.
 
 mod html;
 mod place;
@@ -27,7 +27,8 @@ pub enum Error {
     Links(Vec<String>),
 }
 
-/// Writes the site of the repository at `root` to `out`, over an earlier site. Returns the number of pages.
+/// Writes the site of the repository at `root` to `out`, and overwrites files of an earlier site. Returns the number of
+/// pages.
 ///
 /// # Errors
 /// Returns an error if a link leads to no file or heading, or if a file cannot be read or written.
@@ -97,7 +98,7 @@ fn collect(root: &Path) -> Result<Site, Error> {
 }
 
 impl Site {
-    /// Returns the links that lead to no file, or to no heading of their page.
+    /// Returns the links whose file, or whose heading on the page, does not exist.
     fn broken_links(&self) -> Vec<String> {
         let mut broken = self.missing.clone();
         for (path, page) in &self.pages {

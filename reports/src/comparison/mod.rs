@@ -50,16 +50,16 @@ pub struct Comparison {
     pub format: &'static str,
     /// Number of cells in both sets.
     pub cells: usize,
-    /// Parameters with other values after. They may explain any difference.
+    /// Parameters whose values differ between the sets. They may explain any difference.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Parameter>,
     /// Changed verdicts, the worst first.
     pub verdicts: Vec<Change>,
     /// Latency ratios: those beyond noise first, the worst at the top.
     pub latency: Vec<Ratio>,
-    /// Cells that are only in the set before.
+    /// Cells that are only in the earlier set.
     pub only_before: Vec<Place>,
-    /// Cells that are only in the set after.
+    /// Cells that are only in the later set.
     pub only_after: Vec<Place>,
     /// Cells in both sets whose scenario has changed, apart from its parameters. The scenario may explain any
     /// difference.
@@ -125,7 +125,7 @@ pub struct Change {
     pub expected: Option<Expectation>,
     /// The direction.
     pub direction: Direction,
-    /// The position of the cell in the set after.
+    /// The position of the cell in the later set.
     #[serde(skip)]
     pub(crate) after_index: usize,
     /// Changes of one cell with the same key are one story.
@@ -143,9 +143,9 @@ pub struct Ratio {
     pub operation: String,
     /// The quantile, 0 to 1.
     pub quantile: f64,
-    /// Before.
+    /// The latency before the change.
     pub before: Estimate,
-    /// After.
+    /// The latency after the change.
     pub after: Estimate,
     /// After divided by before, or `None` if the value before was 0.
     pub ratio: Option<f64>,
@@ -179,7 +179,7 @@ pub fn compare(before: &MatrixRecord, after: &MatrixRecord) -> Result<Comparison
         };
         let other = &after.cells[index];
         comparison.cells += 1;
-        // Another lease or number of workers is another scenario, too.
+        // Another lease or number of workers changes the hash of the scenario as well.
         let has_other_parameters = parameters.add(cell, other);
         if !has_other_parameters
             && cell.scenario_hash != other.scenario_hash

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::units::{count, span_ms};
 
-/// A parameter with another value in the set after.
+/// A parameter whose value differs in the later set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Parameter {
     /// Its name, such as `ttl`.

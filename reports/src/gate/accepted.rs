@@ -1,4 +1,4 @@
-//! Known violations: a gate reports them, and fails only because of others, or once the date has passed.
+//! Known violations: a gate reports them, and fails only because of other violations, or once the date has passed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use super::cell_key::CellKey;
 use super::finding::{Finding, Kind};
 use super::rules::Accepted;
 
-/// Removes the findings about known violations, and adds to those whose date has passed that it has.
+/// Removes the findings about known violations. If the date of a known violation has passed, its finding stays, with a
+/// note.
 pub(super) fn apply_accepted(
     cell: &Cell,
     accepts: &BTreeMap<Property, Accepted>,

@@ -47,7 +47,7 @@ pub struct BaselineCell {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exact {
-    /// The number of runs they are from.
+    /// The number of runs from which the metrics were computed.
     pub runs: u64,
     /// By metric; times in microseconds.
     pub metrics: BTreeMap<String, f64>,

@@ -53,7 +53,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// Compares the results with the rules and the baseline. If the user interrupted the runs, the cells that did not run
-/// are counted, and are no findings.
+/// are counted, but do not count as findings.
 pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> Decision {
     let is_applicable = |cell: &&Cell| CellOutcome::from_cell(cell) != CellOutcome::NotApplicable;
     let cells = || runs.matrix.cells.iter().filter(is_applicable);

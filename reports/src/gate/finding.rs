@@ -109,7 +109,7 @@ pub struct Finding {
     /// The properties, if the finding is about verdicts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Property>,
-    /// The problem: one line for each property that one story violates.
+    /// The problem, with one line for each property that the story violates.
     pub problem: String,
     /// Cause, party at fault and remedy in the shown run.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ impl Finding {
     }
 }
 
-/// Joins the findings about verdicts of one cell that one story explains.
+/// Joins the findings about verdicts of one cell that share a story.
 pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> {
     let (mut violated, mut rest): (Vec<Finding>, Vec<Finding>) = findings
         .into_iter()
@@ -224,9 +224,9 @@ pub(super) fn join_stories(cell: &Cell, findings: Vec<Finding>) -> Vec<Finding> 
     violated
 }
 
-/// Joins the findings of one lock in several cells that have the same cause by the fault of the lock itself, because
-/// one bug shows in many scenarios, and the cells of a lock that could not be run for the same reason. The findings are
-/// in order, so that the worst cell is the one shown.
+/// Joins the findings of one lock in several cells if they have the same cause and the lock itself is at fault, because
+/// one bug appears in many scenarios. Also joins the cells of a lock that could not be run for the same reason. The
+/// findings are sorted, so that the worst cell is shown.
 pub(super) fn join_cells(findings: Vec<Finding>) -> Vec<Finding> {
     let mut joined: Vec<Finding> = Vec::new();
     for finding in findings {

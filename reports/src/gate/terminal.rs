@@ -91,8 +91,8 @@ pub(super) fn headline(decision: &Decision) -> String {
     }
 }
 
-/// Returns one line on where to read more about the findings, or an empty text without findings. `saved` is `true` if
-/// the failed runs were saved.
+/// Returns one line that names further reading about the findings, or an empty text without findings. `saved` is `true`
+/// if the failed runs were saved.
 pub fn hint(decision: &Decision, saved: bool) -> Inert {
     let has_run = decision.findings.iter().any(|one| one.reproduce.is_some());
     Inert::literal(match (has_run, saved) {
@@ -119,8 +119,8 @@ fn add_finding(finding: &Finding, width: usize, text: &mut Inert) {
     text.push(&Inert::literal("\n"));
 }
 
-/// Returns the lines of a finding, which all formats share: what happened, whose fault it is, where, the properties,
-/// the story, the remedy, and the command that repeats it.
+/// Returns the lines of a finding, which all formats share: the violation, whose fault it is, the cells, the
+/// properties, the story, the remedy, and the command that repeats it.
 pub(super) fn lines(finding: &Finding) -> Vec<String> {
     let mut lines = story(finding);
     lines.extend(command(finding));

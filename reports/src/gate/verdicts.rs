@@ -172,7 +172,7 @@ impl<'a> Judged<'a> {
         }
     }
 
-    /// Returns the number of runs that did not decide the property, if that matters.
+    /// Returns the number of runs that did not decide the property, or 0 if the expectation accepts undecided runs.
     fn undecided_runs(&self) -> u64 {
         let tally = self.tally();
         let judged = tally.held + tally.violated + tally.not_applicable;

@@ -20,7 +20,7 @@ use crate::problem::{Problem, capitalized, problems};
 use crate::report_input::{Evidence, ReportInput};
 use crate::units::{count, grouped, span_ms, span_us, time_ns};
 
-/// Maximum number of troubles to list.
+/// Maximum number of incidents to list.
 const MAX_TROUBLES: usize = 50;
 
 pub(super) struct CellDetails {
@@ -66,7 +66,7 @@ pub(super) struct VerdictRow {
     pub(super) unexpected: bool,
 }
 
-/// Violations that one story tells.
+/// Violations that share a story.
 pub(super) struct ProblemView {
     pub(super) tone: Tone,
     pub(super) headline: Name,
@@ -77,7 +77,7 @@ pub(super) struct ProblemView {
     /// The causes, with the command that explains the first.
     pub(super) causes: String,
     pub(super) explain: &'static str,
-    /// What to do, in full. Empty if the cause is unknown.
+    /// The complete advice. Empty if the cause is unknown.
     pub(super) advice: Name,
     pub(super) story: Story,
     properties: Vec<Property>,
@@ -90,7 +90,7 @@ impl ProblemView {
     }
 }
 
-/// A story, once for all properties that share it.
+/// A story, shown once for all properties that share it.
 pub(super) struct Story {
     pub(super) properties: String,
     pub(super) lines: Vec<StoryLine>,
@@ -99,7 +99,7 @@ pub(super) struct Story {
 /// A line of a story: its number if it is a deciding one, its time, if it begins with one, and the rest.
 pub(super) struct StoryLine {
     pub(super) number: Option<usize>,
-    /// When it happened, in nanoseconds since the run began. Only deciding lines have it.
+    /// Time of the event in nanoseconds since the run began. Only deciding lines have a time.
     pub(super) at_ns: Option<u64>,
     pub(super) at: String,
     pub(super) text: Name,

@@ -8,7 +8,7 @@ use super::name::{name, sentence};
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct FaultBand {
     pub(super) from_ns: u64,
-    /// Equal to the start for an instantaneous fault.
+    /// The end, which equals the start for an instantaneous fault.
     pub(super) to_ns: u64,
     pub(super) kind: String,
     pub(super) detail: String,

@@ -1,4 +1,4 @@
-//! A report for people: one self-contained page for a browser.
+//! The HTML report: one self-contained page for a browser.
 //!
 //! [`page`] creates it. Style, script and data are embedded, so the page works from a file as well as from a
 //! server. It uses no network, which its content security policy enforces. Untrusted text is escaped when it

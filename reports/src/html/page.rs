@@ -1,4 +1,4 @@
-//! The whole page.
+//! The complete page of a matrix or a run.
 
 use askama::Template;
 use picklock_verdicts::check::Status;

@@ -91,7 +91,7 @@ fn directory_of(counterexample: &Counterexample) -> Option<OsString> {
     last_name(Path::new(repro).parent()?.to_str()?)
 }
 
-/// Returns a headline: how many faults of the lock's own were found, each counted once.
+/// Returns a headline with the number of distinct bugs of the lock itself.
 pub(super) fn headline(search: &SearchRecord) -> String {
     let groups = by_story(&search.counterexamples);
     let own = groups.iter().filter(|(party, _)| *party == Party::Lock);
@@ -103,7 +103,7 @@ pub(super) fn headline(search: &SearchRecord) -> String {
     format!("{}: {found}", name(&search.lock.name).shown)
 }
 
-/// Describes how many counterexamples there are, by whose fault they are.
+/// Describes the numbers of counterexamples by the party at fault.
 fn tally(groups: &[(Party, Vec<&Counterexample>)], schedules: u64) -> String {
     let parties = distinct(groups.iter().map(|(party, _)| party.fault()));
     let part = |party: &str| {
@@ -169,7 +169,7 @@ fn heat(placed: &[Placed], injection_point: &str, fault: &str) -> Option<Heat> {
     })
 }
 
-/// Returns the view of counterexamples that one story tells, of which the first is shown.
+/// Returns the view of the counterexamples that share a story. Only the first of them is shown.
 fn counterexample_view(
     party: Party,
     group: &[&Counterexample],

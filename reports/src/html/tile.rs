@@ -63,7 +63,7 @@ pub(super) fn tile(cell: &Cell) -> Tile {
     }
 }
 
-/// Returns tone, sign and headline: who is at fault, and what was violated.
+/// Returns tone, sign and headline: the party at fault, and the violated property.
 fn gist(verdicts: &Verdicts) -> (Tone, &'static str, &'static str) {
     let blame = Blame::from_verdicts(verdicts);
     if blame.is_fenced() {

@@ -86,8 +86,8 @@ fn encoded(points: &[(u64, i64)]) -> String {
     column.text()
 }
 
-/// Returns at most as many points as can be distinguished: the first, the lowest, the highest and the last of
-/// each interval.
+/// Reduces the points to the first, the lowest, the highest and the last of each interval, so that all of them can be
+/// distinguished.
 fn thin(points: &[(u64, i64)]) -> Vec<(u64, i64)> {
     if points.len() <= MAX_POINTS {
         return points.to_vec();
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::html::small_history::history;
 
-    /// Grants may arrive in another order than they were issued. Such a token is not stale.
+    /// Grants may arrive in an order other than that of their tokens. Such a token is not stale.
     #[test]
     fn drawn_tokens_are_stale_exactly_where_the_checker_says() {
         let request = |op| EventKind::Acquire {

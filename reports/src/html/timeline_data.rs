@@ -70,7 +70,7 @@ pub(super) struct TimelineData {
     jump_targets: Vec<JumpTarget>,
     stock: Vec<time_series::Steps>,
     fences: Option<time_series::Fences>,
-    /// `None` if the run has no command log.
+    /// The messages, or `None` if the run has no command log.
     pub(super) messages: Option<Messages>,
     /// Messages, commands, key history and faults around the first violation. Per row: time, kind, route,
     /// text.
@@ -239,7 +239,7 @@ fn log_rows(
     (rows.collect(), is_part)
 }
 
-/// Returns when violations are visible: the overlaps, and the first violation of each property.
+/// Returns the times at which violations are visible: the overlaps, and the first violation of each property.
 fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
     let violated = verdicts.values();
     let violated = violated.filter(|verdict| verdict.status == Status::Violated);
@@ -247,7 +247,7 @@ fn shown_at(overlaps: &[(u64, u64)], verdicts: &Verdicts) -> Vec<(u64, u64)> {
     merged(overlaps.iter().copied().chain(points).collect())
 }
 
-/// Returns the attempts that held the lock during an overlap.
+/// Returns the attempts whose holds take part in an overlap.
 fn together(lanes: &[(usize, Lane)], overlaps: &[(u64, u64)]) -> BTreeSet<u64> {
     let segments = lanes.iter().flat_map(|(_, lane)| &lane.segments);
     let holds = segments.filter(|segment| segment.activity.holds());

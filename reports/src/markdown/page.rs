@@ -1,4 +1,4 @@
-//! A page of limited length that lists what was cut.
+//! A page of limited length that lists the omitted parts.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ impl Page {
         self.allowed.insert(kind, count);
     }
 
-    /// Adds the whole block and returns `true`, or counts it as cut under `kind`, a plural, and returns `false`.
+    /// Adds the whole block and returns `true` if it fits. Otherwise counts it as omitted under `kind`, which is a
+    /// plural noun, and returns `false`.
     pub fn add(&mut self, kind: &'static str, block: &str) -> bool {
         let room = self.allowed.get(kind) != Some(&0);
         if !room || self.text.len() + block.len() > self.limit {
@@ -43,12 +44,12 @@ impl Page {
         true
     }
 
-    /// Counts `count` blocks of a kind as cut.
+    /// Counts `count` blocks of a kind as omitted.
     pub fn cut(&mut self, kind: &'static str, count: usize) {
         *self.cut.entry(kind).or_default() += count;
     }
 
-    /// Returns the page, ending with a note about the parts that were cut.
+    /// Returns the page, which ends with a note about the omitted parts.
     pub fn done(mut self) -> String {
         let cut = self.cut.iter();
         let cut: Vec<String> = cut.map(|(kind, n)| format!("{n} {kind}")).collect();

@@ -10,10 +10,10 @@ use crate::escape::shortened;
 /// Maximum length of quoted text in characters, so that one name cannot fill the page.
 const MAX_LENGTH: usize = 160;
 
-/// Separates parts of a word that GitHub must not read as one.
+/// Separates parts of a word, so that GitHub does not recognise the whole as a link.
 const PARTED: &str = "<!-- -->";
 
-/// Number of hexadecimal digits in a row that GitHub does not take for a commit.
+/// Maximum number of consecutive hexadecimal digits that GitHub does not recognise as a commit.
 const MAX_HEX_DIGITS: usize = 6;
 
 /// Quotes a name or a value as code.

@@ -133,7 +133,7 @@ fn mismatch(cell: &Cell, failure: &Mismatch) -> String {
     format!("| {cell} | **{property}** | {expected} | **{got}**{runs} |\n")
 }
 
-/// Adds a table whose rows may be cut.
+/// Adds a table whose last rows may be omitted.
 pub(crate) fn table_of(page: &mut Page, kind: &'static str, head: &str, rows: Vec<String>) {
     let mut rows = rows.into_iter();
     let Some(first) = rows.next() else {

@@ -17,7 +17,7 @@ pub enum CellOutcome {
     Unexpected,
     /// A property with an expectation is inconclusive, and no verdict is unexpected.
     Inconclusive,
-    /// A run failed, and the other runs show no violation that counts.
+    /// A run failed, and no other run has an unexpected violation.
     NotRun,
     /// The cell has no expectation, and no property was violated.
     HeldNoExpectation,
@@ -185,7 +185,7 @@ impl Conclusion {
     }
 
     /// Returns the severity of the worst cell. A violation without an expectation counts as in a single run, because
-    /// users who test their own lock want to know that it failed.
+    /// the exit code must show users that their own lock failed.
     pub fn severity(self) -> Severity {
         if self.unexpected + self.no_expectation > 0 {
             Severity::Failed

@@ -1,5 +1,5 @@
-//! Cells that are not applicable: those that were omitted when the matrix was planned, and those whose runs
-//! revealed it.
+//! Cells that are not applicable: cells that were omitted when the matrix was planned, and cells whose runs revealed a
+//! missing feature.
 
 use picklock_scenarios::BackendName;
 use picklock_verdicts::record::MatrixRecord;

@@ -28,8 +28,8 @@ pub(crate) fn lock_with_options(cell: &Cell) -> String {
     })
 }
 
-/// Returns a function that names the lock of each of these cells, with its options if one lock occurs with
-/// several.
+/// Returns a function that names the lock of each of these cells. The name includes the options if a lock occurs with
+/// different options.
 pub(crate) fn name_of_lock<'a>(
     cells: impl IntoIterator<Item = &'a Cell>,
 ) -> impl Fn(&Cell) -> String {

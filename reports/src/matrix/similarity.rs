@@ -1,5 +1,5 @@
-//! Finds the built-in lock that behaves most like a user's lock, and where the user's lock is worse than its
-//! reference lock.
+//! Finds the built-in lock that behaves most like a user's lock, and the scenarios in which the user's lock is worse
+//! than its reference lock.
 //!
 //! This is a pure function of the verdicts and of the scenarios' expectations of the built-in locks. Only
 //! held and violated verdicts are compared: `unknown` and `not-applicable` prove nothing, and an
@@ -28,7 +28,7 @@ struct Distance {
     differs: usize,
     /// Number of violations with another cause.
     other_cause: usize,
-    /// Whether the built-in lock is not the reference lock. The reference lock wins among equals.
+    /// Whether the built-in lock is not the reference lock. Among equal distances, the reference lock is preferred.
     is_other: bool,
 }
 

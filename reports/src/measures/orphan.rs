@@ -17,7 +17,7 @@ pub struct Orphan {
     pub from_ns: u64,
     /// When the lock was next granted, or `None` if it never was.
     pub granted_ns: Option<u64>,
-    /// Duration in which at least one worker requested it until then, in nanoseconds.
+    /// Total time until then in which at least one worker requested the lock, in nanoseconds.
     pub blocked_ns: u64,
     /// Whether the holder died. Otherwise its release ended in an error.
     pub died: bool,
@@ -25,8 +25,8 @@ pub struct Orphan {
 
 /// Returns the orphaned locks of a history, in order of their holds.
 ///
-/// A worker that died before its grant arrived may have left a lock behind as well, but a history does not
-/// show it.
+/// A worker that died before its grant arrived may have left a lock behind as well, but a history does not contain such
+/// locks.
 pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     let (holds, operations) = (timeline.holds(), timeline.operations());
     let failed = operations.iter().filter(|operation| {
@@ -61,7 +61,7 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     orphans.collect()
 }
 
-/// Returns when at least one worker was requesting each key, as disjoint spans ordered by time.
+/// Returns the times at which at least one worker was requesting each key, as disjoint spans ordered by time.
 fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut requests: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     let waits = operations.iter();

@@ -9,7 +9,7 @@ pub enum Phase {
     Healthy,
     /// A fault is active.
     Faulty,
-    /// No fault is active, but one ended less than a TTL ago, so leases from before may still run.
+    /// No fault is active, but one ended less than a TTL ago, so leases from that time may still be running.
     Recovering,
 }
 

@@ -1,4 +1,4 @@
-//! Which violations are one problem, and its words.
+//! Tests of the grouping of violations into problems, and of their texts.
 
 use Status::{Held, NotApplicable, Unknown, Violated};
 

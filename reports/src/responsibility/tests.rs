@@ -49,7 +49,7 @@ fn statuses_without_causes_determine_the_party() {
     }
 }
 
-/// The table of all cases that the reports once answered differently.
+/// Tests all cases for which reports once named different parties.
 #[test]
 fn cause_and_lease_together_determine_the_party() {
     let cases = [

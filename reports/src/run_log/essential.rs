@@ -1,5 +1,5 @@
-//! Leaves out most of a log of waiting clients: they retry many times, and only the first and the last request of each
-//! wait are informative.
+//! Shortens the log of waiting clients: they retry many times, but only the first and the last request of each wait are
+//! informative.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::units::count;
 /// reply, and a change of a key.
 const SHOWN: usize = 3;
 
-/// How an attempt to get the lock was answered.
+/// The answer to an attempt to get the lock.
 struct Answer {
     at_ns: u64,
     is_refused: bool,
 }
 
-/// Replaces the requests of waiting clients, except for the first and the last, by one entry with their number, and
-/// shortens tokens.
+/// Replaces the requests of waiting clients, except for the first and the last, with one entry that has their number,
+/// and shortens tokens.
 /// `entries` must be in order of time.
 pub(super) fn shorten(entries: Vec<Entry>, history: &History) -> Vec<Entry> {
     let hidden = hidden(&entries, history);

@@ -70,8 +70,8 @@ fn locks_of_attempts(history: &History) -> HashMap<u64, u32> {
     requests.collect()
 }
 
-/// Returns the events and messages that can be among the selected entries. A history may have a million
-/// events, of which a page shows a few.
+/// Returns the events and messages that can be among the selected entries, because a history may have a million events,
+/// of which a page shows only a few.
 fn near<'a>(
     history: &'a History,
     proxy: Option<&'a CommandLog>,
@@ -101,7 +101,7 @@ fn near<'a>(
 
 fn event_entries(events: &[Event], history: &History) -> Vec<Entry> {
     let mut progress = Progress::default();
-    // The entry for the end of a fault repeats the description from its start.
+    // The end of a fault is described by the words of its start, which must therefore be read first.
     let is_first = |event: &Event| (events.first()).is_some_and(|it| std::ptr::eq(it, event));
     let before = history.events.iter().take_while(|it| !is_first(it));
     for event in before.filter(|event| matches!(event.what, EventKind::FaultBegan { .. })) {

@@ -108,7 +108,7 @@ impl Purpose {
         let [own, lost, price] = score.rank();
         match self {
             Purpose::Money => [harmed as f64, lost, own, price],
-            // The cheapest one suffices.
+            // The price counts before the number of lost scenarios.
             Purpose::CronJob => [own, price, lost, 0.0],
             Purpose::Uptime => {
                 let granted = score.costs.granted_without_minority.unwrap_or(0.0);

@@ -19,7 +19,8 @@ pub struct LockScore {
     pub runs: u64,
     /// Backends of the runs.
     pub backends: BTreeSet<BackendName>,
-    /// Number of scenarios that it survived, and in which it was judged, without those that it cannot influence.
+    /// Numbers of scenarios that it survived and in which it was judged. Scenarios that no lock can influence do not
+    /// count.
     pub all: FamilyScore,
     /// The same by family, without families in which nothing was judged.
     pub families: BTreeMap<&'static str, FamilyScore>,
@@ -32,7 +33,7 @@ pub struct LockScore {
     pub harmed: BTreeMap<ScenarioScore, Vec<String>>,
     /// Causes by which Redis lost the lock in cells in which the stock was damaged.
     pub harmed_by: BTreeSet<Cause>,
-    /// Whether a client that wants the lock gets it in all scenarios.
+    /// Whether `progress` was never violated, so that every client that requested the lock could get it.
     pub progresses: bool,
     /// Whether it issues fencing tokens.
     pub fencing: Fencing,

@@ -32,7 +32,7 @@ pub struct Scorecard {
     /// The locks, best first: by how often they are at fault, then by the share of scenarios that they survive, then
     /// by requirements and costs.
     pub locks: Vec<LockScore>,
-    /// Scenarios in which every lock failed, so that they distinguish nothing. They do not count.
+    /// Scenarios in which every lock failed. They do not distinguish the locks, so they do not count.
     pub unscored: Vec<String>,
     /// Families without any tested scenario.
     pub untested: Vec<Family>,
@@ -45,9 +45,9 @@ pub struct Advice {
     pub purpose: Purpose,
     /// The recommendation.
     pub choice: Choice,
-    /// The recommended lock, or that there is none.
+    /// The recommended lock, or the words for no recommendation.
     pub pick: String,
-    /// Why, in half a sentence.
+    /// The reason, in half a sentence.
     pub reason: String,
     /// Needs of the recommended lock, such as `1 node`. Empty if no lock is recommended.
     pub needs: String,
@@ -55,8 +55,8 @@ pub struct Advice {
     pub words: String,
 }
 
-/// Returns the scenarios that say nothing about a lock: what happened was outside of every lock, or every lock
-/// failed, and several of them as the scenario expects.
+/// Returns the scenarios that do not distinguish the locks: their violations are outside of every lock, or every lock
+/// failed, several of them as expected.
 fn unscored<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
     let is_unscored = |scenario: &&str| {

@@ -63,7 +63,7 @@ impl FamilyScore {
 }
 
 impl Fencing {
-    /// Returns `true` if there are tokens, as text.
+    /// Returns the text for the column about fencing tokens.
     pub fn as_str(self) -> &'static str {
         match self {
             Fencing::None => "no",
@@ -81,7 +81,7 @@ impl Percentiles {
 }
 
 impl LockScore {
-    /// Returns one sentence about the scenarios that it survives, and who is at fault in the others.
+    /// Returns one sentence about the scenarios that the lock survives, and the parties at fault in the others.
     pub fn sentence(&self) -> String {
         let FamilyScore { survived, judged } = self.all;
         let scenarios = count(judged, "scenario");
@@ -230,7 +230,7 @@ pub(super) fn advice(purpose: Purpose, choice: &Choice, chosen: Option<&LockScor
     format!("{}: {text}", purpose.as_str())
 }
 
-/// Returns the recommended lock, or that there is none.
+/// Names the recommended lock, or states that there is none.
 pub(super) fn pick(choice: &Choice) -> String {
     match choice {
         Choice::Lock { lock, .. } => lock.clone(),

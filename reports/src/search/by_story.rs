@@ -6,7 +6,7 @@ use picklock_verdicts::record::Counterexample;
 
 use crate::responsibility::Party;
 
-/// Returns the counterexamples as groups with the same cause and the same faults, which one story tells. The lock's own
+/// Returns the counterexamples in groups with the same cause and the same faults, which share a story. The lock's own
 /// faults come first; groups of one party stay in the order in which they were found.
 pub fn by_story(counterexamples: &[Counterexample]) -> Vec<(Party, Vec<&Counterexample>)> {
     let mut groups: Vec<(Party, Vec<&Counterexample>)> = Vec::new();

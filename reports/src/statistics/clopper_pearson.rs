@@ -1,17 +1,17 @@
 //! The exact interval of a proportion (Clopper and Pearson 1934).
 //!
-//! The lower bound is the rate at which as many as were seen, or more, have just the probability
-//! `tail`; the upper bound is the rate at which as many, or fewer, have it. So each bound is wrong
-//! with at most this probability, whatever the true rate is. No approximation promises that: the
-//! Wilson score interval of 95 % covers some rates in 84 % of samples only.
+//! The lower bound is the rate at which at least the observed number of events has the probability `tail`. The upper
+//! bound is the rate at which at most the observed number has this probability. So each bound is wrong with at most
+//! this probability, whatever the true rate is. No approximation guarantees this: the Wilson score interval of 95 %
+//! covers some rates in 84 % of samples only.
 //!
 //! The `statrs` crate does not replace this code. Version 0.19 differs by 0.16 % in the lower bound for 3 of
 //! 1,000,000 runs, and its beta quantile does not return for 1 of 100,000,000 runs.
 
 use super::binomial_ranks::{normal_deviate, weights, window};
 
-/// Above this variance, the normal distribution with a continuity correction differs from the binomial one by
-/// less than the digits that are printed, and the sums would take long.
+/// Above this variance, the sums would take long, and the normal distribution with a continuity correction differs from
+/// the binomial one by less than the printed precision.
 const LARGE_VARIANCE: f64 = 1e8;
 
 /// Returns the bounds of the true rate, 0 to 1, for `seen` of `runs`, which must not be 0. Each bound is wrong with a
@@ -37,7 +37,8 @@ pub(super) fn bounds(seen: u64, runs: u64, tail: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// Returns the outermost rate that is ruled out, between one that is ruled out and one that is not.
+/// Finds the boundary between the rates that are ruled out, such as `out`, and those that are not, such as `inside`, by
+/// bisection.
 fn edge(mut out: f64, mut inside: f64, is_out: impl Fn(f64) -> bool) -> f64 {
     // The sums of `tails` are not more precise than this.
     while (out - inside).abs() > 1e-12 * out.max(inside) {

@@ -1,9 +1,9 @@
 //! The median with the exact interval of the sign test.
 //!
-//! Conover, "Practical Nonparametric Statistics", 3.2. The only assumption is that the values are
-//! independent. Any three of fifteen values may be outliers in either direction, and the interval still ends
-//! at good ones. Tests that use magnitudes (the signed-rank test, the t-test) give more weight to outliers,
-//! which a busy machine always produces.
+//! Conover, "Practical Nonparametric Statistics", 3.2. The only assumption is that the values are independent. Any
+//! three of fifteen values may be outliers in either direction, and the interval still ends at values that are not
+//! outliers. Tests that use magnitudes (the signed-rank test, the t-test) give more weight to outliers, which a busy
+//! machine always produces.
 
 use super::binomial_ranks::enclosing_ranks;
 

@@ -1,4 +1,4 @@
-//! Lists the faults, and the trouble of a run.
+//! Lists the faults and the incidents of a run.
 
 use picklock_verdicts::record::{FiredFault, RunRecord};
 

@@ -8,9 +8,9 @@ use crate::inert::Inert;
 use crate::run_log::{Entry, EntryKind};
 use crate::units::time_ns;
 
-/// Formats entries: time, route and text. A text that is longer than its column continues on the next line. Each part
-/// of the result is an entry or a violation, so that a long log need not be in memory as a whole. `violations` has the
-/// times of violations in order; each gets its own line.
+/// Formats entries: time, route and text. A text that is longer than its column continues on the next line. The result
+/// is an iterator over entries and violations, so that a long log need not be in memory as a whole. `violations` has
+/// the times of violations in order; each gets its own line.
 pub fn log<'a>(
     entries: &'a [Entry],
     violations: &'a [(u64, String)],

@@ -1,8 +1,8 @@
 //! A run, a matrix or a search as text for a terminal.
 //!
-//! The text contains ANSI styles, which the caller strips if they are not wanted. From top to bottom: lock
-//! and scenario, what explains the answer (a timeline), and the answer: what happened, whose fault it was, the remedy,
-//! the deciding lines, and the command that repeats the run.
+//! The text contains ANSI styles, which the caller strips if they are not wanted. From top to bottom, it shows lock and
+//! scenario, a timeline, and the answer: the violation, whose fault it was, the remedy, the deciding lines, and the
+//! command that repeats the run.
 
 mod command;
 mod detail;

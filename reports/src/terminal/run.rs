@@ -10,7 +10,7 @@ use super::{command, faults, figures, headline, story, timeline, verdicts};
 use crate::cell_status::overall;
 use crate::inert::Inert;
 
-/// Minimum width. The text is wrapped by a narrower terminal.
+/// Minimum width. A narrower terminal wraps the text itself.
 pub(super) const MIN_WIDTH: usize = 36;
 /// Maximum width, because longer lines are hard to read.
 pub(super) const MAX_WIDTH: usize = 200;

@@ -159,7 +159,7 @@ impl Picture {
             let Some(mut cell) = one.at_ns.and_then(|at_ns| self.scale.cell(at_ns)) else {
                 continue;
             };
-            // Moments in one cell are shown next to each other.
+            // Numbers that belong to the same cell are shown next to each other.
             while row.get(cell).is_some_and(|(glyph, _)| *glyph != ' ') {
                 cell += 1;
             }

@@ -87,7 +87,7 @@ pub(super) fn choose<'a>(
 /// A value shorter than this part of the window does not distinguish lanes.
 const SHORT: u64 = 40;
 
-/// Returns what happened to the longer values of a lane in the window: the author of each, and how it ended.
+/// Returns the author and the end of each longer value of a lane in the window.
 fn story(lane: &NodeLane, window: &Window) -> Vec<(Option<usize>, Fate)> {
     let least_ns = (window.to_ns - window.from_ns) / SHORT;
     let values = lane.values.iter().filter(|span| inside(span, window));

@@ -98,7 +98,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
     line.wrap(width, meaning_column)
 }
 
-/// Returns the answer of a run: what happened, whose fault it was, the remedy, the deciding lines, and the properties
+/// Returns the answer of a run: the violation, whose fault it was, the remedy, the deciding lines, and the properties
 /// in one line.
 pub(super) fn answer(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();

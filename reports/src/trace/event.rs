@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// One event of the trace, with the field names of the format.
+/// One event of the trace. The field names are those of the format.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct TraceEvent<'a> {
     pub(super) name: Cow<'a, str>,

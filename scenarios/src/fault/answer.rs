@@ -1,4 +1,4 @@
-//! `answer`: a command is answered with a server's error, and the server does not see it.
+//! `answer`: a command is answered with a server's error, and does not reach the server.
 
 use super::{Action, Affects, FaultPlan, Field, Kind, LinkAction};
 

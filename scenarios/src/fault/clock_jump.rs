@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     required: &[Field::By],
     optional: &[Field::For, Field::Nodes],
     check: must_move,
-    // A jump takes no time, but a clock that jumps back later is wrong until then.
+    // A jump is instantaneous, but a clock that jumps back later is wrong until then.
     lasts: |plan| plan.duration.map_or(Lasts::AtOnce, Lasts::For),
     loss_cause: Some(Cause::ClockJump),
     is_instantaneous: true,

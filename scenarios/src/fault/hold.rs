@@ -5,7 +5,7 @@ use super::{Action, Affects, Field, Kind, Lasts, LinkAction};
 pub(super) const KIND: Kind = Kind {
     does: "holds back {}",
     optional: Field::OF_MESSAGES,
-    // After it has held the given number of frames, it still holds them.
+    // The fault lasts beyond its last frame, because it still holds the frames back.
     lasts: |plan| plan.duration.map_or(Lasts::Forever, Lasts::For),
     ..Kind::new("hold", Affects::Links, |_| {
         Some(vec![Action::Link(LinkAction::Hold)])

@@ -18,7 +18,7 @@ pub enum StockFault {
 }
 
 impl StockFault {
-    /// Returns the cause of a violation that rests on this fault.
+    /// Returns the cause of a violation by this fault.
     pub fn cause(self) -> Cause {
         match self {
             StockFault::LateWrite => Cause::LateWrite,

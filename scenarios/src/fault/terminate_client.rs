@@ -4,7 +4,7 @@
 use super::{Action, Affects, FaultPlan, Field, Kind, Lasts, WorkerAction};
 use crate::lease_duration::LeaseDuration;
 
-/// The time that a process has for its clean-up, if the scenario gives none.
+/// Default of the time that a process has for its clean-up.
 const DEFAULT_GRACE: LeaseDuration = LeaseDuration::Ttl(0.5);
 
 pub(super) const KIND: Kind = Kind {

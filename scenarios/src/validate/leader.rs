@@ -6,7 +6,7 @@ use crate::problem::Problem;
 use crate::scenario::Scenario;
 use crate::workload::{Update, WorkloadKind};
 
-/// Checks that a leader acts during its term, and that the workload asks for nothing that only buyers do.
+/// Checks that a leader acts during its term, and that the workload has no settings that apply only to buyers.
 pub fn leader(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
     let wrong = |field: &str, text: String| Err(Problem::at(&["workload", field], text));

@@ -7,8 +7,7 @@ use crate::workload::{StockPlace, Update};
 /// Maximum number of permits.
 const MAX_CAPACITY: u32 = 100;
 
-/// Checks the number of permits, and that a workload with permits asks for nothing that only a lock with one holder
-/// can give.
+/// Checks the number of permits, and that the workload has no settings that require a lock with one holder.
 pub fn permits(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
     let wrong = |field: &str, text: String| Err(Problem::at(&["workload", field], text));

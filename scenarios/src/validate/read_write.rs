@@ -6,8 +6,8 @@ use crate::workload::{StockPlace, Update, WorkloadKind};
 
 use super::permits::no_stock_faults;
 
-/// Checks that there are readers and writers, and that the workload asks for nothing that only a lock with one holder
-/// can give.
+/// Checks that there are readers and writers, and that the workload has no settings that require a lock with one
+/// holder.
 pub fn read_write(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
     let wrong = |field: &str, text: String| Err(Problem::at(&["workload", field], text));

@@ -12,7 +12,7 @@ use super::permits::no_stock_faults;
 /// Maximum number of ticks.
 const MAX_TICKS: u32 = 1000;
 
-/// Checks that the schedule is possible, and that the workload asks for nothing that only buyers do.
+/// Checks that the schedule is possible, and that the workload has no settings that apply only to buyers.
 pub fn ticks(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
     let wrong = |field: &str, text: &str| Err(Problem::at(&["workload", field], text));

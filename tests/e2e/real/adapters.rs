@@ -123,7 +123,7 @@ fn a_worker_that_hangs_inside_its_section() {
 
 /// Nothing resumes them, also not in the final inspection, which asks a new worker.
 #[test]
-fn worker_that_stops_itself_or_its_child_is_ended_without_a_rerun() {
+fn worker_that_stops_itself_is_ended_without_a_rerun() {
     let stops = ["acquire", "release", "release child"];
     let runs = stops.map(|arguments| call_against("stop.py", arguments).start());
     for run in runs {

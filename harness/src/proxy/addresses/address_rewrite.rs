@@ -1,16 +1,16 @@
-//! Replaces the addresses that Sentinels announce with those of one worker's links.
+//! Replaces the addresses that Sentinels announce with the addresses of one worker's links.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use crate::proxy::resp::scan::header;
 
-/// Maps the address of a server that Sentinels announce to that of a worker's link to it.
+/// Maps the address that Sentinels announce for a server to the address of a worker's link to that server.
 pub type AddressMap = HashMap<SocketAddr, SocketAddr>;
 
-/// Returns a reply or message of a Sentinel with the addresses replaced that are in the map. Sentinels write
-/// addresses as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`, `replicas`, `sentinels`),
-/// as one word (the name of a replica), and within the text of a message (`+switch-master`).
+/// Returns a reply or message of a Sentinel in which the addresses in the map are replaced. Sentinels write addresses
+/// as adjacent host and port (`get-master-addr-by-name`), as fields (`masters`, `replicas`, `sentinels`), as one word
+/// (the name of a replica), and within the text of a message (`+switch-master`).
 pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
     let items = items(frame);
     let words = items.iter().filter(|item| item.is_word);
@@ -34,7 +34,7 @@ pub fn rewrite_addresses(frame: &[u8], map: &AddressMap) -> Vec<u8> {
     joined(&items, &new_items)
 }
 
-/// Returns the replacement of each word, or `None` where the word stays.
+/// Returns the replacement of each word, or `None` for a word that stays.
 fn replaced(words: &[&str], map: &AddressMap) -> Vec<Option<String>> {
     let mut new: Vec<Option<String>> = vec![None; words.len()];
     for (index, word) in words.iter().enumerate() {
@@ -86,11 +86,11 @@ impl<'a> Item<'a> {
     }
 }
 
-/// Splits a whole reply into its items, at any depth.
+/// Splits a complete reply into its items, at any nesting depth.
 pub(in crate::proxy) fn items(reply: &[u8]) -> Vec<Item<'_>> {
     let (mut items, mut rest) = (Vec::new(), reply);
     while !rest.is_empty() {
-        // The content of a bulk error or a verbatim string may look like anything.
+        // A bulk error and a verbatim string have a length, because their content may contain any bytes.
         let sized_text = match header(rest, 0, "") {
             Ok((length, begin)) if b"$!=".contains(&rest[0]) => usize::try_from(length)
                 .ok()

@@ -1,8 +1,8 @@
 //! The links between a worker and the Sentinels.
 //!
-//! No lock command passes here, so there is no log, no barrier and no fault: a worker that is partitioned from a
-//! node still reaches the Sentinels. The link counts the worker's bytes, and replaces the addresses in what the
-//! Sentinels send, so that clients reach the servers through the proxy. Any Sentinel client works unchanged.
+//! No lock commands pass on these links, so they have no log, no barriers and no faults: a worker that is partitioned
+//! from a node still reaches the Sentinels. A link counts the worker's bytes. It replaces the addresses in the
+//! Sentinels' replies, so that clients reach the servers through the proxy. Any Sentinel client works unchanged.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -23,16 +23,16 @@ use crate::proxy::resp::reply_stream::{CHUNK, forward_replies};
 /// The two addresses of a Sentinel.
 #[derive(Debug, Clone, Copy)]
 pub struct SentinelAddresses {
-    /// The loopback address on which it listens.
+    /// The loopback address on which the Sentinel listens.
     pub listening: SocketAddr,
-    /// The address that it announces.
+    /// The address that the Sentinel announces.
     pub announced: SocketAddr,
 }
 
 impl Proxy {
-    /// Opens links for one worker to all Sentinels, and returns the loopback addresses on which the worker reaches
-    /// them, in the same order. Each of `servers` is an address that the Sentinels announce, and the address on
-    /// which this worker reaches the same server.
+    /// Opens links for one worker to all Sentinels, and returns the loopback addresses at which the worker reaches
+    /// them, in the same order. Each entry of `servers` contains an address that the Sentinels announce, and the
+    /// address at which this worker reaches the same server.
     ///
     /// # Errors
     /// Returns an error if a Sentinel is not on loopback, the proxy is closed, or no port is free.
@@ -64,7 +64,7 @@ impl Proxy {
             };
             let (proxy, map) = (self.clone(), Arc::clone(&map));
             tokio::spawn(listening.run(move |client, received| {
-                // A proxy that was closed in the meantime accepts no more connections.
+                // If this fails, the proxy was closed in the meantime.
                 if let Ok(task) = proxy.state.register_task() {
                     let requests = Requests {
                         received,
@@ -107,12 +107,12 @@ async fn carry(
     tokio::select! {
         biased;
         () = task.closed() => {}
-        // Both sides see their connection closed, whatever the reason was.
+        // Both sides find their connection closed, whatever the reason was.
         _ = both_ways => {}
     }
 }
 
-/// Forwards what a client sends to a Sentinel.
+/// Forwards the requests of a client to a Sentinel.
 struct Requests {
     received: Arc<ReceivedBytes>,
     clock: Clock,

@@ -1,9 +1,9 @@
-//! Acquire detection: finds out which command took a lock, and which lock's key it changed, from its effect on the
-//! servers' keys.
+//! Acquire detection: determines which command took a lock, and which lock's key it changed, from the command's effect
+//! on the servers' keys.
 //!
-//! A reply alone does not show this: `OK`, `1` and nil have different meanings for different locks. Nor does a
-//! command always contain the lock's name, because a lock may derive its key from it. So the proxy holds the frame
-//! back, and queries the observer of the keys.
+//! A reply alone does not show this: `OK`, `1` and nil have different meanings for different locks. A command need not
+//! contain the lock's name either, because a lock may derive its key from the name. So the proxy holds the frame back,
+//! and queries the observer of the keys.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -34,9 +34,9 @@ pub enum Acquired {
 /// The effect of a command on the locks' keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CommandEffect {
-    /// Whether it gave a lock a new owner.
+    /// Whether the command gave a lock a new owner.
     pub took: bool,
-    /// The lock whose key it changed.
+    /// The lock whose key the command changed.
     pub lock: Option<u32>,
 }
 
@@ -47,8 +47,8 @@ pub struct EffectQuery {
     pub node: usize,
     /// The connection on which the command was sent.
     pub conn: u64,
-    /// Number of the command among those of its connection, from 0. `None` if it has not been executed: then the
-    /// query waits until the proxy has the names of all keys that were written before.
+    /// Number of the command among the commands of its connection, from 0, or `None` if it has not been executed. In
+    /// that case the query only waits until the proxy has the names of all keys that were written before.
     pub number: Option<u64>,
     /// Channel for the reply.
     pub reply: oneshot::Sender<CommandEffect>,

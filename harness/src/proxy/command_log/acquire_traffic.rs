@@ -1,14 +1,14 @@
 //! Statistics of the commands that a worker sends while it waits for a lock and while it holds it: their number,
 //! and the longest time without a command that could take the lock.
 //!
-//! The driver cannot distinguish a client that polls without a pause from one that sleeps while the lock is free:
-//! both wait. Their commands distinguish them.
+//! For the driver, a client that polls without a pause looks like a client that sleeps while the lock is free: both
+//! wait. Only their commands differ.
 
 use std::iter::Sum;
 
 use picklock_scenarios::Phase;
 
-/// The longest time in which an attempt to acquire sent nothing that could take a lock. Times are in nanoseconds
+/// The longest time in which an attempt to acquire sent no command that could take a lock. Times are in nanoseconds
 /// since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleWait {
@@ -49,17 +49,17 @@ impl Sum for CommandsSent {
 /// Statistics of the commands of one worker.
 #[derive(Debug, Default)]
 pub(crate) struct AcquireTraffic {
-    /// Number of commands in all its attempts and holds.
+    /// Number of commands in all attempts and holds of the worker.
     sent: CommandsSent,
-    /// When a lock was first requested from it.
+    /// When a lock was first requested from the worker.
     requested_at_ns: Option<u64>,
-    /// When its first command after that was sent.
+    /// When the worker's first command after that was sent.
     first_command_at_ns: Option<u64>,
-    /// Whether it holds the lock: it has been granted, and the release has not been requested.
+    /// Whether the worker holds the lock: it was granted the lock, and the release has not been requested.
     holds: bool,
     /// The longest idle wait of the current attempt, up to its latest command that could take the lock.
     longest: Option<IdleWait>,
-    /// When it sent that command, or when the attempt began.
+    /// When the worker sent that latest command or, if there is none, when the attempt began.
     latest_ns: u64,
 }
 

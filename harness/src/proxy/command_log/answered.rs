@@ -1,6 +1,6 @@
 use memchr::memmem;
 
-/// First words of the errors with which a server refuses a command before it executes it. MONITOR does not report
+/// First words of the errors with which a server refuses a command before it executes it. `MONITOR` does not report
 /// such commands (`rejectCommand` in Redis's server.c).
 const REFUSALS: [&[u8]; 9] = [
     b"OOM",

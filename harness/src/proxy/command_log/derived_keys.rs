@@ -1,6 +1,5 @@
-//! The keys that hold locks under names that do not contain the lock's name, such as a hash or a shortened name.
-//! They are unknown until a lock has written them. Then the observer of the servers' keys reports them to the
-//! proxy.
+//! The keys that hold locks under names that do not contain the lock's name, such as a hash or a shortened name. They
+//! are unknown until a lock has written them, and are then passed to the proxy by the observer of the servers' keys.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -18,7 +17,7 @@ struct DerivedKey {
 /// The derived keys of all nodes.
 #[derive(Debug, Default)]
 pub(crate) struct DerivedKeys {
-    /// Whether there are any. Most locks have none, and each command is searched for them.
+    /// Whether there are any derived keys. Most locks have none, and this saves the search of each command.
     any: AtomicBool,
     keys: RwLock<Vec<DerivedKey>>,
 }

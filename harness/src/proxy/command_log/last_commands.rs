@@ -7,7 +7,7 @@ use picklock_scenarios::Phase;
 /// Maximum number of attempts whose last commands are kept.
 const MAX_ATTEMPTS: usize = 1024;
 
-/// Phase, key and node: only the last command of each kind is kept.
+/// A kind of command: its phase, key and node. Only the last command of each kind is kept.
 pub(crate) type KindOfCommand = (Phase, u32, usize);
 
 /// For each attempt, in order, the time of its last command of each kind, in nanoseconds.
@@ -28,7 +28,7 @@ impl LastCommands {
     }
 
     fn attempt(&mut self, op: u64, capacity: usize) -> &mut Vec<(KindOfCommand, u64)> {
-        // The attempt is nearly always the latest one.
+        // Search from the end, because the attempt is nearly always the latest one.
         let later = self.0.iter().rev().take_while(|(other, _)| *other > op);
         let mut index = self.0.len() - later.count();
         if index > 0 && self.0[index - 1].0 == op {
@@ -39,9 +39,9 @@ impl LastCommands {
         &mut self.0[index].1
     }
 
-    /// Returns the time of the last command of this attempt and phase that names the key. With several nodes,
-    /// returns the earliest of their last commands: a quorum may have released the lock while the command to
-    /// another node was still in transit.
+    /// Returns the time of the last command of this attempt and phase that names the key. With several nodes, returns
+    /// the earliest of their last commands, because a quorum may have released the lock while the command to another
+    /// node was still in transit.
     pub(crate) fn last_ns(&self, op: u64, phase: Phase, key: u32) -> Option<u64> {
         let index = self.0.binary_search_by_key(&op, |(op, _)| *op).ok()?;
         let last = self.0[index].1.iter();

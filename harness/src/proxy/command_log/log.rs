@@ -1,7 +1,7 @@
 //! The command log: the frames that passed on the links, with their times and outcomes.
 //!
-//! Memory is bounded: new entries replace the oldest, which are counted. The times of the last commands that name a
-//! key are kept separately, so that the driver's queries stay correct when the entries are gone.
+//! Memory is bounded: new entries replace the oldest, which are counted. The times of the last commands that name a key
+//! are kept separately, so that the driver's queries stay correct when old entries have been replaced.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::proxy::lock;
 /// Format and version of a command log; the `format` key of its first line.
 pub const FORMAT: &str = "picklock-proxy/1";
 
-/// Number of entries in one segment. Segments are reused whole.
+/// Number of entries in one segment. Only whole segments are reused.
 const SEGMENT: usize = 1024;
 
 /// Maximum number of segments: a quarter of a million entries, about 55 MB.
@@ -27,10 +27,10 @@ const MAX_SEGMENTS: usize = 256;
 /// Maximum number of bytes of a frame's preview.
 const MAX_PREVIEW: usize = 80;
 
-/// Number of the newest lines that are searched when a connection breaks.
+/// Number of lines, counted from the newest, that are searched when a connection breaks.
 const MAX_IN_TRANSIT: usize = 16 * SEGMENT;
 
-/// A line of the log in memory, without allocations of its own.
+/// A line of the log in memory. It needs no separate allocation.
 #[derive(Debug, Clone, Copy)]
 struct StoredRecord {
     record: LogRecord,
@@ -48,7 +48,7 @@ struct Segment {
 struct State {
     segments: VecDeque<Segment>,
     omitted: u64,
-    /// By worker.
+    /// The times of the last commands, by worker.
     last: HashMap<usize, LastCommands>,
 }
 
@@ -73,13 +73,13 @@ impl CommandLog {
         Appending(lock(&self.state))
     }
 
-    /// Returns when `worker` sent the last command that names the key with index `key` in `phase` of attempt `op`,
-    /// in nanoseconds on the run's clock. The clock is read just before the command's first byte is written to the
-    /// node, so the node cannot have executed it earlier. With several nodes, the earliest of their last commands
-    /// counts: a quorum may have released the lock while the command to another node still waited.
+    /// Returns when `worker` sent the last command that names the key with index `key` in `phase` of attempt `op`, in
+    /// nanoseconds on the run's clock. The clock is read just before the command's first byte is written to the node,
+    /// so the node cannot have executed it earlier. With several nodes, the earliest of their last commands counts,
+    /// because a quorum may have released the lock while the command to another node was still waiting.
     ///
-    /// Returns `None` if no such command was forwarded (dropped and held ones were not), or if the worker has begun
-    /// more than a thousand attempts since.
+    /// Returns `None` if no such command was forwarded, for example because all were dropped or held, or if the worker
+    /// has begun more than a thousand attempts since.
     pub fn last_request_naming(
         &self,
         worker: usize,
@@ -91,7 +91,7 @@ impl CommandLog {
         state.last.get(&worker)?.last_ns(op, phase, key)
     }
 
-    /// Sets all recorded times to zero, because the clock was reset: a log never runs backwards.
+    /// Sets all recorded times to zero. Called when the clock is set to zero, because times in a log never decrease.
     pub(crate) fn begin(&self) {
         let mut state = lock(&self.state);
         state.last.clear();
@@ -120,7 +120,7 @@ impl CommandLog {
         lock(&self.state).omitted
     }
 
-    /// Returns the entries, in the order of `at_ns`. Frames that still wait in the proxy have no entry yet.
+    /// Returns the entries, in the order of `at_ns`. Frames that are still waiting in the proxy have no entry yet.
     pub fn entries(&self) -> Vec<LogEntry> {
         let segments = lock(&self.state).segments.clone();
         let mut entries: Vec<LogEntry> = segments

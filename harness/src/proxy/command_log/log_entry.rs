@@ -11,13 +11,14 @@ pub enum FrameOutcome {
     Delayed,
     /// The frame was forwarded after a hold or a partition had kept it back.
     Held,
-    /// A fault dropped it.
+    /// A fault dropped the frame.
     Dropped,
-    /// A fault answered it with an error. A request did not reach its server; a reply was replaced.
+    /// A fault answered the command with an error. A request with this outcome did not reach its server, and a reply
+    /// with this outcome was replaced.
     Answered,
-    /// Its connection was cut or broke before it was forwarded.
+    /// The connection was cut or broke before the frame was forwarded.
     Cut,
-    /// From here on the connection carries bytes that are not RESP and are not logged.
+    /// From this point on, the connection carries bytes that are not RESP and are not logged.
     Unparseable,
     /// The node could not be reached; the worker's connection was reset.
     Unreachable,
@@ -28,7 +29,8 @@ pub enum FrameOutcome {
 pub struct LogEntry {
     /// When the proxy had received the whole frame, in nanoseconds on the run's clock.
     pub at_ns: u64,
-    /// When the proxy was about to forward its first byte, on the same clock, or `None` if it was never forwarded.
+    /// When the proxy was about to forward the frame's first byte, on the same clock, or `None` if the frame was never
+    /// forwarded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_ns: Option<u64>,
     /// Number of the worker.
@@ -39,9 +41,10 @@ pub struct LogEntry {
     pub conn: u64,
     /// Whether the frame is a command or a reply.
     pub direction: Direction,
-    /// The command, or for a reply the command that it answers, in upper case. Empty if there is none.
+    /// The command in upper case. For a reply, the command that it answers. Empty if there is no command.
     pub command: String,
-    /// The lock's key that the command names, as an index into the list in the log's header.
+    /// The lock's key that the command names, as an index into the list in the log's header, or `None` if it names
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names_key: Option<u32>,
     /// The worker's attempt in progress.

@@ -8,7 +8,8 @@ use crate::proxy::resp::scan::Shape;
 /// Maximum number of words of a command that the log shows.
 const MAX_WORDS: usize = 12;
 
-/// Maximum number of bytes of each word that the log shows: a script's text must not hide the keys after it.
+/// Maximum number of bytes of each word that the log shows, so that the text of a script does not displace the keys
+/// after it.
 const MAX_WORD_LENGTH: usize = 40;
 
 /// The data that is appended to the command log for one frame. See [`crate::proxy::LogEntry`] for the fields.
@@ -27,7 +28,7 @@ pub(crate) struct LogRecord {
     pub(crate) outcome: FrameOutcome,
 }
 
-/// Returns what the log shows of a frame: the words of a command, or the text of anything else.
+/// Returns the preview of a frame for the log: the words of a command, or the text of any other frame.
 pub(in crate::proxy) fn preview(frame: &[u8], shape: Shape) -> impl Iterator<Item = &[u8]> {
     let is_command = matches!(shape, Shape::Command | Shape::Inline);
     let text = (!is_command).then(|| preview_of_reply(frame));
@@ -35,7 +36,7 @@ pub(in crate::proxy) fn preview(frame: &[u8], shape: Shape) -> impl Iterator<Ite
     text.into_iter().chain(preview_of_command(arguments))
 }
 
-/// Returns what the log shows of a command that consists of `words`.
+/// Returns the preview, for the log, of a command that consists of `words`.
 pub(crate) fn preview_of_command<'a>(
     words: impl Iterator<Item = &'a [u8]>,
 ) -> impl Iterator<Item = &'a [u8]> {
@@ -48,15 +49,15 @@ pub(crate) fn preview_of_command<'a>(
     })
 }
 
-/// Stands for the words of a command that may be a password, as in Redis's own MONITOR output.
+/// Replaces the words of a command that may be a password, as in Redis's own `MONITOR` output.
 const REDACTED: &[u8] = b"(redacted)";
 
-/// Finds the words of a command that may be a password. From the first of them on, all words count: a word of an
-/// inline command ends at a blank, even within quotes.
+/// Finds the words of a command that may be a password. All words from the first possible password on count as secret,
+/// because a word of an inline command ends at a blank, even within quotes.
 #[derive(Default)]
 struct Logins {
     words: usize,
-    /// The first two words, in capitals and without quotes.
+    /// The first two words, in upper case and without quotes.
     command: String,
     found: bool,
 }
@@ -95,16 +96,16 @@ impl Logins {
     }
 }
 
-/// The commands that may have a password. Most commands are not among them, and their other words are not examined.
+/// The commands that may contain a password. The words of all other commands are not examined.
 const COMMANDS_WITH_LOGINS: [&str; 6] = ["AUTH", "ACL", "CONFIG", "HELLO", "MIGRATE", "SENTINEL"];
 
-/// Returns `true` if a setting of this name, in capitals, is a password or belongs to one.
+/// Returns `true` if the setting with this name, in upper case, is a password or part of a login.
 fn is_login_setting(name: &str) -> bool {
     let names = ["REQUIREPASS", "MASTERAUTH", "MASTERUSER", "PRIMARYAUTH"];
     names.contains(&name) || name == "PRIMARYUSER" || name.ends_with("-PASS")
 }
 
-/// Returns what the log shows of a reply in RESP.
+/// Returns the preview of a reply for the log.
 pub(crate) fn preview_of_reply(reply: &[u8]) -> &[u8] {
     reply.strip_suffix(b"\r\n").unwrap_or(reply)
 }

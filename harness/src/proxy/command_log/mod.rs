@@ -1,5 +1,5 @@
-//! The command log, and what is derived from the logged commands: which command took a lock, which keys a lock
-//! derives, and how long workers sent nothing.
+//! The command log, and facts that are derived from the logged commands: which command took a lock, which keys a lock
+//! derives, and how long workers sent no command.
 
 pub(super) mod acquire_detection;
 pub(super) mod acquire_traffic;

@@ -1,4 +1,4 @@
-//! A worker's current operation: everything that passes on its links is tagged with it.
+//! A worker's current operation. All frames on the worker's links are tagged with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -20,9 +20,9 @@ pub(in crate::proxy) struct Operation {
 /// A worker's current operation, which the driver sets and the worker's links read.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct CurrentOperation {
-    /// Number and phase in one word, so that the number of one attempt is never seen with the phase of another.
+    /// Number and phase in one word, so that they are always read together.
     word: AtomicU64,
-    /// The commands that the worker sends.
+    /// Statistics of the commands that the worker sends.
     traffic: Mutex<AcquireTraffic>,
 }
 

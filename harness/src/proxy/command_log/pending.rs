@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::proxy::resp::command::{Expect, Request};
 use crate::proxy::resp::reply_kind::ReplyKind;
 
-/// Maximum number of unanswered requests. Beyond it the connection becomes a byte pipe.
+/// Maximum number of unanswered requests. If there are more, the connection becomes a byte pipe.
 const MAX_PENDING: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(in crate::proxy) struct Pending {
     queue: VecDeque<Request>,
     /// Number of confirmations of the first request that have arrived.
     confirmed: u32,
-    /// Number of subscriptions of a RESP2 connection: while it has any, arrays may be messages.
+    /// Number of subscriptions of a RESP2 connection. While there are any, arrays may be messages.
     subscriptions: i64,
     replies: Replies,
 }
@@ -56,7 +56,8 @@ impl Pending {
         true
     }
 
-    /// Returns the request that a reply answers, or `None` for a message or a push frame, which answers none.
+    /// Returns the request that a reply answers, or `None` for a message or a push frame, which does not answer a
+    /// request.
     pub(in crate::proxy) fn answered_by(&mut self, reply: ReplyKind) -> Option<Request> {
         match reply {
             ReplyKind::Answer | ReplyKind::Error => self.pop(),
@@ -71,7 +72,7 @@ impl Pending {
         }
     }
 
-    /// Returns `true` if the first request has had some of its confirmations and waits for more.
+    /// Returns `true` if some confirmations of the first request have arrived and others have not.
     pub(in crate::proxy) fn waits_for_confirmations(&self) -> bool {
         self.confirmed > 0
     }
@@ -86,14 +87,15 @@ impl Pending {
             _ => None,
         };
         if expected.is_none() && !push && self.subscriptions <= 0 {
-            // An ordinary array that only looks like a confirmation.
+            // The reply is an ordinary array that only looks like a confirmation.
             return self.pop();
         }
         if !push {
             // With RESP3, messages arrive as push frames, and an array is always a reply.
             self.subscriptions = count;
         }
-        // Unsubscribing from everything confirms each channel: the confirmations after the first answer no request.
+        // A command that unsubscribes from all channels gets one confirmation per channel. Only the first of them
+        // answers the request.
         let expected = expected?;
         self.confirmed += 1;
         if self.confirmed >= expected {

@@ -1,9 +1,9 @@
 //! The requests that were sent to servers, kept until a server reports their execution.
 //!
-//! A server's report identifies a client by its address, and contains neither workers nor attempts. So each
-//! connection introduces itself with an `ECHO` of its number, and its requests are kept here: the server's next
-//! report about that connection is about its next request. Servers do not report some requests (those that they
-//! refuse, and administrative ones), so requests whose name and arguments do not match are skipped.
+//! A server's report identifies a client by its address, and contains neither workers nor attempts. So each connection
+//! introduces itself with an `ECHO` of its number, and its requests are kept in order: each line of the report about
+//! that connection belongs to the next request. Servers do not report requests that they refuse, and administrative
+//! ones, so requests whose name and arguments do not match the line are skipped.
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use crate::proxy::command_log::operation::Operation;
 use crate::proxy::lock;
 use crate::proxy::resp::command::{CommandName, Request, digest};
 
-/// Maximum number of requests that are kept per connection, so that memory is bounded if a server reports nothing.
+/// Maximum number of requests that are kept per connection, so that memory is bounded if a server does not report.
 const MAX_REQUESTS: usize = 1 << 16;
 
 /// Prefix of the word that introduces a connection.
@@ -25,21 +25,22 @@ const INTRODUCTION: &str = "picklock-connection-";
 /// A request that a server has executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExecutedRequest {
-    /// The link on which it was sent.
+    /// The link on which the request was sent.
     pub(crate) link: LinkId,
-    /// The attempt in progress when it was sent.
+    /// The attempt in progress when the request was sent.
     pub(crate) op: u64,
     /// The phase of that attempt.
     pub(crate) phase: Phase,
-    /// When its reply arrived, if it has.
+    /// When the reply arrived, or `None` if it has not arrived.
     pub(crate) replied_ns: Option<u64>,
-    /// Its number among the requests of its connection, from 0, or `None` if it matches no request that was sent.
+    /// The request's number among the requests of its connection, from 0, or `None` if the reported command does not
+    /// match a request that was sent.
     pub(crate) number: Option<u64>,
-    /// Number of connections that had been closed when it was sent.
+    /// Number of connections that had been closed when the request was sent.
     pub(crate) closed_before: usize,
-    /// When its worker sent it, if a fault held it back.
+    /// When the worker sent the request, or `None` if no fault held it back.
     pub(crate) held_since_ns: Option<u64>,
-    /// When it was forwarded to the server, if that is known.
+    /// When the request was forwarded to the server, or `None` if that is unknown.
     pub(crate) forwarded_at_ns: Option<u64>,
 }
 
@@ -52,7 +53,7 @@ struct Sent {
     #[cfg(feature = "servers")]
     names_key: bool,
     replied_ns: Option<u64>,
-    /// Its outcome at the server, or `None` if the server has not replied.
+    /// The outcome of the request at the server, or `None` if the server has not replied.
     answered: Option<Answered>,
     closed_before: usize,
     held_since_ns: Option<u64>,
@@ -62,7 +63,7 @@ struct Sent {
 #[derive(Debug)]
 struct Connection {
     link: LinkId,
-    /// Requests that no report has matched yet, oldest first.
+    /// Requests that have not been matched with a report yet, oldest first.
     sent: VecDeque<Sent>,
     /// Number of requests that were matched or discarded.
     removed: u64,
@@ -70,14 +71,15 @@ struct Connection {
     replied: u64,
     last: (u64, Phase),
     closed: bool,
-    /// Unanswered requests that name a lock's key and that the server has passed over in its report.
+    /// Unanswered requests that name a lock's key and that are missing from the server's report, although it has
+    /// reported a later request.
     passed_over: Vec<u64>,
-    /// Whether the server has answered such a request, so that its report is incomplete.
+    /// Whether the server has answered such a request. Its report is then incomplete.
     unreported: bool,
 }
 
 impl Connection {
-    /// Records that the server passes over a request, because it has reported a later one.
+    /// Records that a request is missing from the server's report, although the server has reported a later request.
     #[cfg(feature = "servers")]
     fn pass_over(&mut self, number: u64, sent: &Sent) {
         match sent.answered {
@@ -104,7 +106,7 @@ pub struct SentRequests {
 }
 
 impl SentRequests {
-    /// Creates the table for a run that shares its servers with runs that have other tokens.
+    /// Creates the table for a run that may share its servers with other runs, which have other tokens.
     pub fn with_token(token: String) -> SentRequests {
         SentRequests {
             token,
@@ -117,7 +119,8 @@ impl SentRequests {
         format!("{INTRODUCTION}{}{conn}", self.token)
     }
 
-    /// Returns the number of the connection that introduces itself with `word`.
+    /// Returns the number of the connection that introduces itself with `word`, or `None` if `word` is not such an
+    /// introduction.
     pub(crate) fn parse_introduction(&self, word: &[u8]) -> Option<u64> {
         let word = std::str::from_utf8(word).ok()?;
         let number = word.strip_prefix(INTRODUCTION)?.strip_prefix(&self.token)?;
@@ -139,8 +142,8 @@ impl SentRequests {
         lock(&self.connections).by_number.insert(conn, connection);
     }
 
-    /// Records that a connection was closed towards its server: requests on other connections that are recorded
-    /// from now on were sent after that.
+    /// Records that a connection was closed towards its server. Requests on other connections that are recorded from
+    /// now on were sent after that.
     pub(crate) fn record_close(&self, conn: u64) {
         let Connections { by_number, closed } = &mut *lock(&self.connections);
         if let Some(connection) = by_number.get_mut(&conn)
@@ -242,9 +245,9 @@ impl SentRequests {
         }
     }
 
-    /// Returns `true` if the node has executed a command that names a lock's key, according to a reply before
-    /// `before_ns`, and has not reported it. The node reports commands in order, so if it is alive it will report a
-    /// recent one, too; one that it has passed over it will never report.
+    /// Returns `true` if the node, according to a reply before `before_ns`, has executed a command that names a lock's
+    /// key but has not reported it. A running node may still report recent commands. It reports commands in order, so a
+    /// command is certainly unreported if a later one was reported.
     #[cfg(feature = "servers")]
     pub(crate) fn has_unreported(&self, node: usize, before_ns: u64) -> bool {
         let connections = lock(&self.connections);
@@ -270,12 +273,13 @@ impl SentRequests {
         let mut connections = lock(&self.connections);
         let connection = connections.by_number.get_mut(&conn)?;
         let mut sent = connection.sent.iter();
-        // Servers do not report requests that they refuse, and the same words may have been sent again.
+        // Prefer a request that was not refused, because servers do not report refused requests, and the same words may
+        // have been sent again.
         let at = sent.position(|sent| {
             (sent.command, sent.digest) == (command, digest)
                 && sent.answered != Some(Answered::Refused)
         });
-        // Another client may use the same port by now.
+        // The command may belong to another client that uses the same port by now.
         if at.is_none() && connection.closed {
             return None;
         }
@@ -327,7 +331,7 @@ mod tests {
         let requests = SentRequests::default();
         let link = LinkId { worker: 2, node: 1 };
         requests.add_connection(7, link);
-        // The first SET was refused because there was no memory.
+        // The first `SET` was refused because the server was out of memory.
         let sent: [(&str, &[u8]); 4] = [
             ("CLIENT", b"x"),
             ("SET", b"one"),
@@ -384,7 +388,7 @@ mod tests {
         assert!(!has_unreported(1));
     }
 
-    /// A report that lacks a command shows it by the next command of the connection.
+    /// That a command is missing from the report is detected when the next command of its connection is reported.
     #[test]
     fn answered_command_that_the_report_lacks_is_noticed() {
         for reply_is_late in [false, true] {
@@ -453,7 +457,7 @@ mod tests {
         requests.record_request(7, &request(b"SET", b"one", 1), None, None);
         requests.record_close(7);
         assert_eq!(take(&requests, "UNLINK", b"k"), None);
-        // The server may report it late.
+        // The server may report a command late.
         assert_eq!(take(&requests, "SET", b"one").unwrap().op, 1);
     }
 

@@ -8,26 +8,26 @@ use crate::proxy::LinkId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Frames arrive later. Frames of one direction of a connection keep their order. Each delay counts from the
-    /// arrival of its frame, so delays do not add up from frame to frame. tokio's timers round up to a millisecond.
-    /// If more than a megabyte waits on one connection, its sender is slowed down.
+    /// arrival of its frame, so delays do not add up from frame to frame. Tokio's timers round up to a millisecond. If
+    /// more than a mebibyte is waiting on one connection, its sender is slowed down.
     Delay {
         /// Minimum delay.
         by: Duration,
         /// Maximum additional delay, drawn uniformly.
         jitter: Duration,
     },
-    /// Frames never arrive. A byte stream never has a gap: while the fault is in force, every later frame in that
-    /// direction of the connection is dropped too, if the fault may affect it. A later frame that it may not affect
-    /// resets the connection. So does the end of the fault, unless the fault has a frame limit.
+    /// Frames never arrive. A byte stream must not have a gap. So while the fault is in force, every later frame in
+    /// that direction of the connection is also dropped, if the fault may affect it. A later frame that the fault may
+    /// not affect resets the connection. The end of the fault also resets it, unless the fault has a frame limit.
     Drop,
-    /// Commands that a server in that state would refuse are answered with the error. In the direction of requests,
-    /// the server receives a command that it refuses instead; in the direction of replies, it has executed the
-    /// command.
+    /// Commands that a server in the state of this error would refuse are answered with the error. If the fault affects
+    /// requests, the server receives a substitute, which it refuses. If the fault affects replies, the server has
+    /// executed the command.
     Answer(ServerError),
     /// Frames wait until the fault is lifted, and are then forwarded in order.
     Hold,
-    /// No byte passes until the fault is lifted; then all bytes do, as TCP would retransmit them. New connections
-    /// are accepted and hang.
+    /// No bytes pass until the fault is lifted. Then all waiting bytes pass, because TCP would retransmit them. New
+    /// connections are accepted but hang.
     Partition,
 }
 
@@ -38,7 +38,8 @@ pub struct LinkFault {
     pub workers: Option<Vec<usize>>,
     /// Nodes whose links are affected.
     pub nodes: Option<Vec<usize>>,
-    /// The only connection that is affected. Required to affect exactly the frame at a barrier.
+    /// The only connection that is affected. It must be set if the fault should affect exactly the frame that waits at
+    /// a barrier.
     pub conn: Option<u64>,
     /// The direction that is affected.
     pub direction: Option<Direction>,

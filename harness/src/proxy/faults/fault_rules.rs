@@ -1,4 +1,4 @@
-//! Decides what the imposed faults do to the frames of one direction of one connection.
+//! Decides the effect of the imposed faults on the frames of one direction of one connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::rng;
 pub(crate) enum FrameDecision {
     /// The frame is dropped.
     Drop,
-    /// An earlier frame was dropped, so this one cannot arrive: the connection is reset.
+    /// An earlier frame was dropped, so this frame cannot arrive, and the connection is reset.
     Reset,
     /// The frame is forwarded, under these conditions.
     Pass(PassConditions),
@@ -36,8 +36,8 @@ pub(crate) struct PassConditions {
     pub(crate) answer: Option<ServerError>,
 }
 
-/// The faults that match one direction of one connection. They are looked up again only if the table of faults has
-/// changed.
+/// The faults that match one direction of one connection. The matching faults are looked up again only if the table of
+/// faults has changed.
 pub(crate) struct FaultRules {
     table: Arc<ImposedFaults>,
     link: LinkId,
@@ -46,10 +46,11 @@ pub(crate) struct FaultRules {
     /// The version of the table that `matching` is from, or `None` before the first lookup.
     version: Option<u64>,
     matching: Vec<Arc<Imposed>>,
-    /// Whether a frame was dropped: then no later frame may arrive.
+    /// Whether a frame was dropped. If so, no later frame may arrive.
     has_gap: bool,
     seed: u64,
-    /// Created for the first frame that needs it: most connections never do.
+    /// The generator for jitter. It is created for the first frame that needs it, because most connections never need
+    /// it.
     jitter: Option<StdRng>,
 }
 
@@ -93,8 +94,8 @@ impl FaultRules {
         self.matching.is_empty() && !self.has_gap
     }
 
-    /// Decides what happens to the next frame, and counts it for every fault that affects it. `command` is the
-    /// command that the frame is or answers, or `None` for bytes that are not RESP: those have no frame boundaries,
+    /// Decides what happens to the next frame, and counts the frame for every fault that affects it. `command` is the
+    /// command that the frame is or answers, or `None` for bytes that are not RESP. Such bytes have no frame boundaries
     /// and cannot be dropped.
     pub(crate) fn decide(&mut self, command: Option<&str>) -> FrameDecision {
         self.refresh();
@@ -144,8 +145,8 @@ impl FaultRules {
         matching.any(|imposed| holds.contains(&imposed.id()))
     }
 
-    /// Returns `true` if a partition stops this direction. If `newly_stopped` is true, the partition stops something
-    /// that it had not stopped before, and this counts as one more affected frame.
+    /// Returns `true` if a partition stops this direction. If `newly_stopped` is true, the frame was not stopped
+    /// before, and counts as one more affected frame of the partition.
     pub(crate) fn is_partitioned(&mut self, newly_stopped: bool) -> bool {
         self.refresh();
         let mut partitioned = false;

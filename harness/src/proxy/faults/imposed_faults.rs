@@ -16,7 +16,7 @@ pub(crate) struct Imposed {
     fault: LinkFault,
     frames_left: Option<AtomicU32>,
     affected: AtomicU64,
-    /// The connections in which it has dropped frames, if they must be reset when it ends.
+    /// The connections in which the fault has dropped frames, and that must be reset at its end.
     gaps: Mutex<Vec<u64>>,
 }
 
@@ -59,7 +59,7 @@ impl Imposed {
 
     /// Records that the fault has dropped a frame of this connection.
     pub(in crate::proxy) fn record_gap(&self, conn: u64) {
-        // A fault with a frame limit ends as soon as it has affected them, so its client has not waited for long.
+        // A fault with a frame limit ends as soon as it has affected these frames. Its end does not reset connections.
         if self.frames_left.is_none() {
             lock(&self.gaps).push(conn);
         }
@@ -70,7 +70,7 @@ impl Imposed {
         self.affected.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns `true` if the fault applies to this connection, in this direction, or in either if `direction` is
+    /// Returns `true` if the fault applies to this connection in this direction, or in any direction if `direction` is
     /// `None`.
     fn matches(&self, link: LinkId, conn: u64, direction: Option<Direction>) -> bool {
         let either = |only: Direction| direction.is_none_or(|direction| only == direction);
@@ -83,7 +83,7 @@ impl Imposed {
 /// All faults that are imposed on the links of a proxy, with the number of frames that each has affected.
 pub(crate) struct ImposedFaults {
     faults: Mutex<Faults>,
-    /// Number of changes, so that a link need not lock the table to see that there was none.
+    /// Number of changes so far, so that a link can detect without a lock that the table has not changed.
     version: AtomicU64,
     /// The same number, for tasks that wait for a change.
     changes: watch::Sender<u64>,
@@ -187,7 +187,7 @@ impl ImposedFaults {
 pub(in crate::proxy) struct FaultChanges(watch::Receiver<u64>);
 
 impl FaultChanges {
-    /// Forgets the changes so far. Call this before you look at the faults, so that a later change is not missed.
+    /// Forgets the changes so far. Call this before reading the faults, so that a later change is not missed.
     pub(in crate::proxy) fn mark_seen(&mut self) {
         self.0.mark_unchanged();
     }
@@ -195,7 +195,7 @@ impl FaultChanges {
     /// Waits for a change since the last [`FaultChanges::mark_seen`].
     pub(in crate::proxy) async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
-            // The table lives as long as the proxy does.
+            // This cannot happen, because the table lives as long as the proxy.
             std::future::pending::<()>().await;
         }
     }

@@ -1,12 +1,12 @@
-//! One direction of one connection as a state machine: which frames wait, in which order, and when the next one may
+//! One direction of one connection as a state machine: which frames wait, in which order, and when the next frame may
 //! be forwarded.
 //!
-//! The proxy between real sockets and the simulated network both drive it. It does no I/O and has no clock: its
-//! driver passes the time in, and moves the bytes.
+//! The proxy between real sockets and the simulated network use the same state machine. It does no I/O and has no
+//! clock: its driver passes the time to it, and moves the bytes.
 //!
-//! - **Admission.** The fault rules decide once about each frame, when it is next in order (after its barrier). A
-//!   drop swallows the frame and what follows. Delays (with their jitter) and holds are assigned here and stay with
-//!   the frame.
+//! - **Admission.** The fault rules decide about each frame once, when it is the next in order and its barrier is open.
+//!   A drop removes the frame and all frames after it. Delays (with their jitter) and holds are assigned at this time,
+//!   and stay with the frame.
 //! - **Order.** Only the first frame can be forwarded. No frame is due before the frame ahead of it.
 //! - **Partition.** A partition stops the first frame at any time, even in the middle of the frame.
 //! - **Lift.** When a hold or a partition is lifted, the frames are forwarded in order. Delays that were assigned
@@ -18,10 +18,10 @@ use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::faults::fault::ImposedId;
 use crate::proxy::faults::fault_rules::{FaultRules, FrameDecision, PassConditions};
 
-/// Minimum wait of a frame that counts as held back: barriers and the network take some time, too.
+/// Minimum wait of a frame that counts as held back. Shorter waits may be due to barriers and the network.
 const MIN_HELD_BACK_NS: u64 = 10_000_000;
 
-/// Returns `arrived_at_ns` if a frame was held back before it was forwarded.
+/// Returns `arrived_at_ns` if a frame was held back before it was forwarded, and `None` otherwise.
 pub(crate) fn held_back(arrived_at_ns: u64, forwarded_at_ns: u64) -> Option<u64> {
     (forwarded_at_ns.saturating_sub(arrived_at_ns) >= MIN_HELD_BACK_NS).then_some(arrived_at_ns)
 }
@@ -34,9 +34,9 @@ pub(crate) struct Waiting<T> {
     pub(crate) arrived_at_ns: u64,
     /// The outcome that the log will show.
     pub(crate) outcome: FrameOutcome,
-    /// Earliest time at which it may be forwarded.
+    /// Earliest time at which the frame may be forwarded.
     due_ns: u64,
-    /// Faults that keep it back while they are in force.
+    /// Faults that keep the frame back while they are in force.
     holds: Vec<ImposedId>,
     /// Whether a partition has stopped the frame and counted it as affected.
     stopped: bool,
@@ -59,7 +59,7 @@ pub(crate) enum Step {
 pub(crate) struct LinkState<T> {
     rules: FaultRules,
     queue: VecDeque<Waiting<T>>,
-    /// When the last admitted frame is due: the next one is not due earlier.
+    /// When the last admitted frame is due. The next frame is not due earlier.
     latest_due_ns: u64,
 }
 
@@ -114,8 +114,8 @@ impl<T> LinkState<T> {
         });
     }
 
-    /// Returns what the first frame waits for. A driver that must wait calls this again at that time, and whenever
-    /// faults have changed.
+    /// Returns the condition for which the first frame waits. A driver that must wait calls this again at the returned
+    /// time, and whenever faults have changed.
     pub(crate) fn step(&mut self, now_ns: u64) -> Step {
         let Some(first) = self.queue.front_mut() else {
             return Step::Empty;
@@ -156,9 +156,9 @@ impl<T> LinkState<T> {
     }
 }
 
-/// Returns `true` if a partition prevents a connection from being opened, in either direction: the handshake needs
-/// both. If it does, marks the first waiting request as stopped, so that it counts only once towards the frames of the
-/// partition.
+/// Returns `true` if a partition in either direction prevents a connection from being opened, because the handshake
+/// needs both directions. If it does, marks the first waiting request as stopped, so that it counts only once towards
+/// the frames of the partition.
 pub(crate) fn is_handshake_blocked<T>(
     request: &mut LinkState<T>,
     reply: &mut LinkState<T>,

@@ -1,4 +1,4 @@
-//! Property tests: the state machine of a link agrees with a naive model of what faults mean.
+//! Property tests: the state machine of a link agrees with a naive model of the faults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LINK: LinkId = LinkId { worker: 0, node: 0 };
 /// One step of a test.
 #[derive(Debug, Clone)]
 enum Input {
-    /// A frame arrives; `true` if it is RESP.
+    /// A frame arrives. The value states whether it is RESP.
     Frame(bool),
     Impose(Effect, Option<u32>),
     /// Lifts the n-th imposed fault, modulo their number.
@@ -71,18 +71,18 @@ impl Fault {
 /// A waiting frame in the oracle.
 struct Frame {
     number: usize,
-    /// When its own delay ends.
+    /// When the delay of the frame itself ends.
     due_ns: u64,
     held_by: Vec<usize>,
     outcome: FrameOutcome,
-    /// Whether the partition that has stopped it has counted it.
+    /// Whether the partition that stopped the frame has counted it.
     counted: bool,
 }
 
 /// The fate of a frame: its number, the time, and the outcome.
 type Ended = (usize, u64, FrameOutcome);
 
-/// A model of what faults mean, without the machine's shortcuts.
+/// A naive model of the faults, without the shortcuts of the state machine.
 #[derive(Default)]
 struct Oracle {
     faults: Vec<Fault>,
@@ -162,7 +162,7 @@ impl Oracle {
         }
     }
 
-    /// Returns when the first frame can be forwarded, if it waits only for time to pass.
+    /// Returns when the first frame can be forwarded, or `None` if it waits for more than time.
     fn next_ns(&self) -> Option<u64> {
         let first = self.waiting.first()?;
         let held = first
@@ -205,7 +205,8 @@ impl Machine {
         }
     }
 
-    /// Sends every frame that can be sent now. Returns when to look again, if only time must pass.
+    /// Sends every frame that can be sent now. Returns when to call this again, or `None` if the first frame waits for
+    /// more than time.
     fn settle(&mut self, now_ns: u64) -> Option<u64> {
         loop {
             match self.link.step(now_ns) {
@@ -260,7 +261,7 @@ proptest! {
         waits in prop::collection::vec((0..20_u64, 0..10_u64, 0..50_u64), 1..20),
     ) {
         let (mut machine, mut now_ns) = (Machine::new(), 0);
-        // The possible due times of each frame, never earlier than those of the frame before.
+        // The range of possible due times of each frame, which is never earlier than the range of the frame before.
         let (mut from_ns, mut to_ns, mut ranges) = (0, 0, Vec::new());
         for (number, (wait_ns, by_ns, jitter_ns)) in waits.into_iter().enumerate() {
             now_ns += wait_ns;

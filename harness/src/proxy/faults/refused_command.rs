@@ -5,15 +5,15 @@ use picklock_scenarios::ServerError;
 use crate::model::CommandKind;
 
 /// The words that a server receives in place of a command that the proxy answers: `GET` without a key. Every server
-/// refuses them before it executes anything, does not report them to observers, and fails the transaction that
-/// they belong to.
+/// refuses this command without executing anything and without reporting it to observers, and lets the transaction fail
+/// that contains it.
 pub(crate) const REFUSED: &[&[u8]] = &[b"GET"];
 
 /// [`REFUSED`] in RESP.
 pub(in crate::proxy) const REFUSED_BYTES: &[u8] = b"*1\r\n$3\r\nGET\r\n";
 
 /// Returns `true` if a server in the state of `error` refuses the command, which is in upper case. An unknown command
-/// may do anything, so it is refused.
+/// may write, so it is refused.
 pub(in crate::proxy) fn refuses(error: ServerError, command: &str) -> bool {
     use CommandKind::{Exec, ReadingScript, Reads, Script, Server, SetUp, Transaction};
     if command.is_empty() {

@@ -1,4 +1,4 @@
-//! Reads requests: the command, the lock's key that it names, and the replies that it gets.
+//! Reads requests: the command, the lock's key that it names, and the replies to expect.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +14,7 @@ use crate::proxy::resp::scan::Shape;
 /// Maximum length of a command name; the longest in Redis 7 has 20 letters.
 const MAX_NAME_LENGTH: usize = 23;
 
-/// A command's name in upper case, stored inline so that copying it allocates nothing.
+/// A command's name in upper case, stored inline so that a copy needs no allocation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CommandName {
     len: u8,
@@ -22,7 +22,7 @@ pub(crate) struct CommandName {
 }
 
 impl CommandName {
-    /// The empty name, for replies that answer no request.
+    /// The empty name, for replies that do not answer a request.
     pub(in crate::proxy) const NONE: CommandName = CommandName {
         len: 0,
         letters: [0; MAX_NAME_LENGTH],
@@ -53,7 +53,7 @@ impl fmt::Debug for CommandName {
     }
 }
 
-/// The replies that a request gets.
+/// The replies to expect for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) enum Expect {
     /// One reply.
@@ -62,41 +62,42 @@ pub(in crate::proxy) enum Expect {
     Nothing,
     /// One confirmation per channel, as for `SUBSCRIBE` and `UNSUBSCRIBE`.
     Confirmations {
-        /// Whether they confirm new subscriptions; otherwise they confirm the end of subscriptions.
+        /// Whether the confirmations are about new subscriptions; otherwise they are about the end of subscriptions.
         subscribed: bool,
-        /// Number of confirmations; 0 if it is unknown, but at least one.
+        /// Number of confirmations. 0 means that the number is unknown, but there is at least one.
         count: u32,
     },
     /// `CLIENT REPLY ON`: this and all later requests are answered.
     RepliesOn,
-    /// `CLIENT REPLY OFF`: from here on no request is answered.
+    /// `CLIENT REPLY OFF`: from now on, requests are not answered.
     RepliesOff,
     /// `CLIENT REPLY SKIP`: neither this request nor the next one is answered.
     SkipNext,
-    /// Afterwards the connection carries more than requests and replies (`PSYNC`).
+    /// After this request, the connection carries more than requests and replies (`PSYNC`).
     Unpredictable,
 }
 
-/// A request as it is kept until it is answered.
+/// The data of a request that is kept until the request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) struct Request {
     pub command: CommandName,
-    /// Index of the lock's key that it names.
+    /// Index of the lock's key that the request names, or `None` if it names none.
     pub key: Option<u32>,
-    /// The replies that it gets.
+    /// The replies to expect.
     pub expect: Expect,
-    /// The worker's operation when it arrived.
+    /// The worker's operation when the request arrived.
     pub operation: Operation,
-    /// Digest of its arguments if requests are tracked, otherwise 0.
+    /// Digest of the arguments if requests are tracked, otherwise 0.
     pub digest: u64,
-    /// Its number among the requests of its connection, from 0, if requests are tracked; otherwise 0.
+    /// Number among the requests of the connection, from 0, if requests are tracked; otherwise 0.
     pub number: u64,
-    /// The error with which the proxy answers it; its server receives a substitute.
+    /// The error with which the proxy answers the request, while the server receives a substitute; `None` if the server
+    /// answers it.
     pub answer: Option<ServerError>,
 }
 
 impl Request {
-    /// Returns the placeholder for a frame that belongs to no request, during an operation.
+    /// Returns the placeholder for a frame that does not belong to a request, during an operation.
     pub(in crate::proxy) fn none(operation: Operation) -> Self {
         Request {
             command: CommandName::NONE,
@@ -112,7 +113,7 @@ impl Request {
 
 /// The names of the locks' keys, prepared for searching.
 pub(in crate::proxy) struct Keys {
-    /// Longest first, so that `lock:12` is not taken for `lock:1`.
+    /// The names, longest first, so that `lock:1` is not found in `lock:12`.
     finders: Vec<(u32, Finder<'static>)>,
     derived: DerivedKeys,
 }
@@ -132,7 +133,7 @@ impl Keys {
         }
     }
 
-    /// Replaces the known keys of a node that hold locks under derived names.
+    /// Replaces the list of a node's keys that hold locks under derived names.
     pub(in crate::proxy) fn derive(&self, node: usize, keys: &[(u32, Vec<u8>)]) {
         self.derived.replace(node, keys);
     }
@@ -140,8 +141,8 @@ impl Keys {
     /// Returns the lock whose key is contained in an argument of this request. If there are several, the longest
     /// name counts.
     pub(in crate::proxy) fn named_by(&self, frame: &[u8], shape: Shape) -> Option<u32> {
-        // One search of the whole frame nearly always decides. Only a hit must be checked argument by argument,
-        // because the length lines between the arguments could match too.
+        // A search of the whole frame is nearly always enough. Only a hit must be checked argument by argument, because
+        // the length lines between the arguments could also match.
         let names = |finder: &Finder<'_>| {
             finder.find(frame).is_some()
                 && (shape == Shape::Inline
@@ -153,7 +154,7 @@ impl Keys {
     }
 }
 
-/// Reads a whole request, which arrived during an operation of its worker.
+/// Reads a complete request, which arrived during an operation of its worker.
 pub(in crate::proxy) fn read(
     frame: &[u8],
     shape: Shape,
@@ -189,13 +190,13 @@ pub(in crate::proxy) fn digest<'a>(arguments: impl Iterator<Item = &'a [u8]>) ->
     hasher.finish()
 }
 
-/// Returns the digest of a whole request.
+/// Returns the digest of the arguments of a complete request.
 pub(in crate::proxy) fn digest_of(frame: &[u8], shape: Shape) -> u64 {
     digest(arguments(frame, shape).skip(1).map(|range| &frame[range]))
 }
 
 fn confirmations(subscribed: bool, channels: usize) -> Expect {
-    // Subscribing without a channel is an error, which is one reply whatever is expected.
+    // A subscription without a channel is an error. An error is a single reply, whatever is expected.
     Expect::Confirmations {
         subscribed,
         count: u32::try_from(channels).unwrap_or(u32::MAX),
@@ -219,7 +220,7 @@ fn client(subcommand: Option<&[u8]>, mode: Option<&[u8]>) -> Expect {
     }
 }
 
-/// Iterates over the arguments of a whole request, as ranges of its bytes.
+/// Iterates over the arguments of a complete request, as ranges of its bytes.
 pub(in crate::proxy) fn arguments(
     frame: &[u8],
     shape: Shape,
@@ -246,8 +247,8 @@ pub(in crate::proxy) fn arguments(
     })
 }
 
-/// Returns the length after the type byte at `at`, and where the next line begins. Both exist, because the scan has
-/// found the frame complete.
+/// Returns the length after the type byte at `at`, and the start of the next line. Both exist, because the frame is
+/// complete.
 fn length(frame: &[u8], at: usize) -> (usize, usize) {
     let mut len = 0;
     let mut index = at + 1;

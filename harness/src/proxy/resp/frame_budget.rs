@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Maximum number of bytes that all connections together may buffer beyond their uncounted bytes.
 const MAX_COUNTED: usize = 12 << 20;
 
-/// Number of bytes that each share may buffer uncounted. Ordinary commands need no more, so one worker's buffers
-/// never affect them.
+/// Number of bytes that each share may buffer uncounted. Ordinary commands need no more, so the large buffers of one
+/// worker never affect them.
 const UNCOUNTED: usize = 32 << 10;
 
 /// The bytes that all connections of a proxy buffer.
@@ -35,8 +35,8 @@ pub(in crate::proxy) struct FrameShare {
 }
 
 impl FrameShare {
-    /// Sets the number of buffered bytes. Returns `false` if it has grown and the total exceeds the budget: then
-    /// the owner must drop the bytes.
+    /// Sets the number of buffered bytes. Returns `false` if the number has grown and the total exceeds the budget. The
+    /// owner must then stop buffering.
     pub(in crate::proxy) fn resize(&mut self, bytes: usize) -> bool {
         let counted = bytes.saturating_sub(UNCOUNTED);
         if counted == self.counted {

@@ -7,7 +7,7 @@ use crate::proxy::resp::scan::Shape;
 pub(in crate::proxy) struct FrameMeta {
     /// When the frame arrived, in nanoseconds on the run's clock.
     pub at_ns: u64,
-    /// The request that it is, or that it answers.
+    /// The request that the frame is or answers.
     pub request: Request,
     /// The structure of the frame.
     pub shape: Shape,
@@ -29,7 +29,8 @@ impl FrameMeta {
         self.shape == Shape::Raw
     }
 
-    /// Returns `true` if this is a command or a reply, which an interceptor sees and a fault can drop.
+    /// Returns `true` if this is a command or a reply. Only these are passed to an interceptor, and can be dropped by a
+    /// fault.
     pub(in crate::proxy) fn is_message(&self) -> bool {
         !matches!(self.shape, Shape::Raw | Shape::Blank)
     }

@@ -9,13 +9,14 @@ use crate::proxy::resp::reply_scan::ReplyScan;
 use crate::proxy::resp::request_scan::RequestScan;
 use crate::proxy::resp::scan::{MAX_FRAME_LENGTH, Shape, Stop};
 
-/// Size of a new buffer in bytes: most connections carry short commands, and there are thousands of them.
+/// Size of a new buffer in bytes. It is small because there may be thousands of connections, most of which carry short
+/// commands.
 const SMALL: usize = 8 << 10;
 
 /// Size in bytes up to which a buffer grows if reads fill it completely.
 const BIG: usize = 256 << 10;
 
-/// Reason for which a connection becomes a byte pipe if the frame budget is exceeded.
+/// Reason why a connection becomes a byte pipe if the frame budget is exceeded.
 const BUDGET_EXCEEDED: &str = "unfinished frames that exceed the buffer budget";
 
 /// A complete frame: its position in the buffer, and its structure.
@@ -41,7 +42,7 @@ pub(in crate::proxy) struct FrameReader {
     cursor: usize,
     /// Minimum length of that frame.
     need: usize,
-    /// Whether bytes are taken without framing: nothing is kept then, so a small buffer is enough.
+    /// Whether bytes are taken without framing. No bytes are kept then, so a small buffer is enough.
     is_raw: bool,
     scan: Scan,
     share: FrameShare,
@@ -67,7 +68,7 @@ impl FrameReader {
     pub(in crate::proxy) fn room(&mut self) -> &mut [u8] {
         if self.filled == self.buffer.len() {
             let length = self.buffer.len();
-            // A long frame gets less space at a time, because many connections may have one.
+            // The buffer of a long frame grows in smaller steps, because many connections may have a long frame.
             let more = if length < BIG { length } else { length / 4 };
             self.buffer.resize(length + more.max(SMALL), 0);
         }
@@ -157,10 +158,10 @@ impl FrameReader {
         self.share.resize(self.filled);
         let target = if self.is_raw { SMALL } else { BIG };
         if self.filled == 0 && self.buffer.len() > target {
-            // A big value has passed: release its memory.
+            // A big value has been forwarded, so release its memory.
             self.buffer = Vec::new();
         } else if was_full && self.buffer.len() < target {
-            // The read was limited by the space: read bigger chunks.
+            // The space limited the last read, so read bigger chunks.
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
     }
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn byte_pipe_keeps_a_small_buffer() {
         let mut reader = FrameReader::new(Direction::Request, FrameBudget::default().share());
-        // With framing, a buffer of the first size would be kept.
+        // With framing, a buffer of the first of these sizes would be kept.
         for bytes in [BIG / 2, 4 * BIG] {
             fill(&mut reader, bytes);
             assert_eq!(reader.take_raw().map(|it| it.range.len()), Some(bytes));

@@ -1,22 +1,22 @@
 use crate::proxy::resp::reply_scan::ReplyScan;
 use crate::proxy::resp::scan::header;
 
-/// The kind of a reply, as far as matching replies to requests requires it.
+/// The kind of a reply, for matching replies to requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::proxy) enum ReplyKind {
     /// A reply to a request.
     Answer,
-    /// An error, which is a reply to a request too.
+    /// An error, which is also a reply to a request.
     Error,
-    /// A RESP3 push frame, which answers no request.
+    /// A RESP3 push frame, which does not answer a request.
     Push,
-    /// An array that looks like a published message, and is a message if the connection has subscribed.
+    /// An array that looks like a published message. It is a message only if the connection has subscriptions.
     Message,
     /// The confirmation that a subscription was made or ended, in an array or a push frame.
     Confirmation {
         /// Whether a subscription was made; otherwise it was ended.
         subscribed: bool,
-        /// Number of subscriptions that the connection has now.
+        /// Number of subscriptions of the connection after it.
         count: i64,
         /// Whether it arrived as a RESP3 push frame.
         push: bool,
@@ -24,8 +24,7 @@ pub(in crate::proxy) enum ReplyKind {
 }
 
 impl ReplyKind {
-    /// Classifies a reply that the scan has found complete. Reads no more than the first three elements, which are
-    /// enough to decide.
+    /// Classifies a complete reply. Reads only the first three elements, which are enough to decide.
     pub(in crate::proxy) fn parse(frame: &[u8]) -> Self {
         let (at, push) = match first_of_value(frame, 0) {
             Some((at, b'>')) => (at, true),
@@ -41,7 +40,7 @@ impl ReplyKind {
     }
 }
 
-/// Returns the kind of the array or push frame at `at`, if it has to do with subscriptions.
+/// Returns the kind of the array or push frame at `at` if it is about subscriptions, and `None` otherwise.
 fn kind_of_elements(frame: &[u8], at: usize, push: bool) -> Option<ReplyKind> {
     let (elements, at) = number(frame, at)?;
     let (at, kind) = first_of_value(frame, at)?;
@@ -68,12 +67,12 @@ fn kind_of_elements(frame: &[u8], at: usize, push: bool) -> Option<ReplyKind> {
     })
 }
 
-/// Returns the element after the one at `at`, if it is a number.
+/// Returns the element after the element at `at` if it is a number, and `None` otherwise.
 fn third(frame: &[u8], at: usize) -> Option<i64> {
     let at = after_element(frame, at)?;
     match first_of_value(frame, at)? {
         (at, b':') => {
-            // `header` rejects numbers that are too long for a length.
+            // Do not use `header` here, because it rejects numbers that are too long for a length.
             let text = frame.get(at + 1..after_element(frame, at)? - 2)?;
             std::str::from_utf8(text).ok()?.parse().ok()
         }
@@ -81,7 +80,7 @@ fn third(frame: &[u8], at: usize) -> Option<i64> {
     }
 }
 
-/// Returns where the value at `at` begins, after its attributes, and its type byte.
+/// Returns the start of the value at `at`, after its attributes, and its type byte.
 fn first_of_value(frame: &[u8], mut at: usize) -> Option<(usize, u8)> {
     while *frame.get(at)? == b'|' {
         let (pairs, mut next) = number(frame, at)?;
@@ -93,12 +92,12 @@ fn first_of_value(frame: &[u8], mut at: usize) -> Option<(usize, u8)> {
     Some((at, *frame.get(at)?))
 }
 
-/// Returns the number after the type byte at `at`, and where the next line begins.
+/// Returns the number after the type byte at `at`, and the start of the next line.
 fn number(frame: &[u8], at: usize) -> Option<(i64, usize)> {
     header(frame, at, "").ok()
 }
 
-/// Returns where the element at `at` ends, including nested elements.
+/// Returns the end of the element at `at`, including nested elements.
 fn after_element(frame: &[u8], at: usize) -> Option<usize> {
     let (len, _) = ReplyScan::default().advance(frame.get(at..)?).ok()?;
     Some(at + len)

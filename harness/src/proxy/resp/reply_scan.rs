@@ -100,11 +100,12 @@ impl ReplyScan {
         Err(Stop::after(bytes))
     }
 
-    /// Returns the end of the line from `position` to its CRLF at `end`, if its value is valid for its type.
+    /// Returns the end of the line that begins at `position` and has its CRLF at `end`, or an error if its value is
+    /// invalid for its type.
     fn checked_line(&self, bytes: &[u8], end: usize) -> Result<usize, Stop> {
         let text = &bytes[self.position + 1..end];
         let is_valid = match bytes[self.position] {
-            // Nearly all numbers are short, and `header` accepts these faster.
+            // Nearly all numbers are short, and `header` checks short numbers faster.
             b':' => header(bytes, self.position, "").is_ok() || parses::<i64>(text),
             b',' => parses::<f64>(text),
             b'#' => matches!(text, b"t" | b"f"),

@@ -42,7 +42,7 @@ impl ReplyStream {
     }
 }
 
-/// Returns the bulk strings in a whole reply, at any depth.
+/// Returns the bulk strings in a complete reply, at any nesting depth.
 pub(crate) fn bulk_strings(reply: &[u8]) -> Vec<&[u8]> {
     items(reply)
         .into_iter()
@@ -64,7 +64,7 @@ pub(in crate::proxy) async fn forward_replies(
             count => replies.feed(&chunk[..count]),
         }
         let mut whole = Vec::new();
-        // Fail if the bytes are not RESP: an address that is not replaced would lead past the proxy.
+        // Fail if the bytes are not RESP, because an address that is not replaced would lead past the proxy.
         while let Some(reply) = replies.next_reply().map_err(io::Error::other)? {
             whole.extend(rewrite(reply));
         }

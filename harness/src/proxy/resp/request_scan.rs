@@ -5,7 +5,7 @@ use crate::proxy::resp::scan::{Shape, Stop, bulk, header};
 /// Maximum length of an inline command, as in Redis itself (`PROTO_INLINE_MAX_SIZE`).
 const MAX_INLINE_LENGTH: usize = 64 << 10;
 
-/// Finds the ends of requests: commands as arrays of bulk strings, or as lines of words.
+/// Finds the ends of requests, which are commands in the form of arrays of bulk strings or of lines of words.
 #[derive(Debug, Default)]
 pub(in crate::proxy) struct RequestScan {
     /// Everything before this offset has been scanned.

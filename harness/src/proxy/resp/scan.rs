@@ -5,7 +5,7 @@
 //! because no Redis sends them. Property tests check that the redis-protocol crate accepts every frame that a scan
 //! accepts.
 
-/// Maximum length of a frame in bytes. A longer one turns its connection into a byte pipe.
+/// Maximum length of a frame in bytes. A longer frame turns its connection into a byte pipe.
 pub(in crate::proxy) const MAX_FRAME_LENGTH: usize = 8 << 20;
 
 /// The structure of a frame.
@@ -48,8 +48,8 @@ impl Stop {
     }
 }
 
-/// Reads the number between the type byte at `at` and CRLF. Returns it, and where the next line begins. If there is
-/// no number, the reason is `wrong`.
+/// Reads the number between the type byte at `at` and CRLF. Returns the number and the start of the next line. If there
+/// is no number, the reason of the error is `wrong`.
 pub(in crate::proxy) fn header(
     bytes: &[u8],
     at: usize,

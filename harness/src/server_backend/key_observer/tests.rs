@@ -48,6 +48,7 @@ fn report_without_a_pause_is_given_up() {
             token: "t-".into(),
             prefix: "p:".into(),
             cluster: Vec::new(),
+            nodes: Vec::new(),
             secrets: Vec::new(),
         };
         let address = ServerAddress::new(socket, Password::fresh().unwrap());

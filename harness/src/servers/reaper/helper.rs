@@ -16,8 +16,8 @@ use crate::process_stat::{Lineage, ProcessStat, ProcessTable, all_processes};
 /// How long to wait for the container engine, which may hang, to remove the remaining containers.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Number of attempts to remove containers. An engine that was creating a container when its client died may finish it
-/// after the first attempt.
+/// Number of attempts to remove containers. If the engine was creating a container when its client died, the container
+/// may appear after the first attempt.
 const ENGINE_LOOKS: usize = 3;
 
 /// Pause between two attempts.
@@ -34,7 +34,7 @@ struct Leftovers {
 }
 
 /// Reads orders until the input ends, then cleans up everything that is still registered. Interrupts, hang-ups and
-/// requests to terminate are ignored: only the end of the input matters, and it always comes.
+/// requests to terminate are ignored: only the end of the input matters, which always comes.
 ///
 /// # Errors
 /// Returns an error if signals cannot be ignored, or the greeting cannot be written. The clean-up is then not
@@ -52,7 +52,7 @@ pub fn run_reaper(input: impl BufRead, mut output: impl Write) -> io::Result<()>
             signal(SignalKind::quit())?,
         ]
     };
-    // A test harness may have printed the beginning of a line before.
+    // The line break is needed because a test harness may have printed the beginning of a line.
     writeln!(output, "\n{READY}")?;
     output.flush()?;
     let mut leftovers = Leftovers::default();
@@ -75,7 +75,7 @@ impl Leftovers {
             Ok(Order::Forget(belonging)) => {
                 self.belongings.remove(&belonging);
             }
-            // Both ends are the same program, so an invalid line can only be an incomplete one.
+            // Both ends are the same program, so an invalid line is an incomplete one.
             Err(_) => {}
         }
     }
@@ -107,7 +107,7 @@ impl Leftovers {
     }
 }
 
-/// Kills a process group, if it is still the registered one, and waits until it is dead.
+/// Kills a process group, unless its number now belongs to another group, and waits until it is dead.
 async fn kill(leader: u32, started_ticks: u64, owner: &str) {
     match ProcessStat::for_process(leader) {
         Ok(stat) if stat.started_ticks == started_ticks => {
@@ -117,8 +117,8 @@ async fn kill(leader: u32, started_ticks: u64, owner: &str) {
         Ok(_) => return,
         Err(_) => {}
     }
-    // The leader may be dead and reaped while its descendants still run in its group. Only the environment that they
-    // inherited identifies them then.
+    // The leader may be dead and reaped while its descendants still run in its group. In that case only the environment
+    // that they inherited identifies them.
     let mark = format!("{OWNER_VARIABLE}={owner}");
     signals::kill_until_none(ROUNDS, async || {
         let mut members = all_processes().unwrap_or_default();
@@ -150,8 +150,8 @@ fn is_member(pid: u32, group: u32) -> bool {
     ProcessStat::for_process(pid).is_ok_and(|stat| stat.group == group && !stat.has_ended())
 }
 
-/// Returns `Some(true)` if a process has this mark in its environment, or `None` if that cannot be determined now: a
-/// process that is just starting another program briefly shows an empty environment.
+/// Returns `Some(true)` if a process has this mark in its environment, `Some(false)` if it has not, or `None` if that
+/// cannot be determined now: a process that is starting another program briefly shows an empty environment.
 fn has_mark(pid: u32, mark: &str) -> Option<bool> {
     let text = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     if text.is_empty() {
@@ -170,7 +170,7 @@ async fn remove_containers(run: &str) {
             container_removal::remove_run(run).await;
         }
     };
-    // The next run's sweep removes the rest.
+    // If this times out, the sweep of the next run removes the rest.
     let _ = tokio::time::timeout(ENGINE_PATIENCE, removing).await;
 }
 

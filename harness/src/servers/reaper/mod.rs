@@ -1,8 +1,8 @@
 //! The helper process that cleans up after this process has ended.
 //!
-//! It reads from a pipe what belongs to this process. When the pipe ends, however this process ended, the helper kills
-//! the registered process groups and marked processes, removes the registered directories and containers, and exits.
-//! After a run that ended normally nothing is registered any more.
+//! This process registers the objects that it owns by writing to a pipe. When the pipe ends, however this process
+//! ended, the helper kills the registered process groups and marked processes, removes the registered directories and
+//! containers, and exits. After a run that ended normally, no objects are registered any more.
 
 mod helper;
 mod order;
@@ -24,13 +24,13 @@ use super::{ProcessIdentity, signals};
 use crate::clock::Clock;
 use crate::process_stat::ProcessStat;
 
-/// Line that the helper writes when it is ready. From then on, no signal from a terminal ends it.
+/// Line that the helper writes when it is ready. From then on, signals from a terminal do not end it.
 const READY: &str = "picklock-reaper/1 ready";
 
-/// Pause between two checks whether the helper has exited, or reads again.
+/// Pause between two checks whether the helper has exited, or has resumed reading.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long to wait for the helper, which in turn waits thirty seconds for a container engine.
+/// How long to wait for the exit of the helper, which itself waits thirty seconds for a container engine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The reason why the clean-up helper cannot be used. A run must not start without it.
@@ -66,7 +66,7 @@ pub struct Reaper {
 struct ReaperProcess {
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
-    /// Whether the helper may outlive this process, so that its exit is not awaited.
+    /// Whether the helper may outlive this process. If so, its exit is not awaited.
     is_left: AtomicBool,
 }
 
@@ -123,7 +123,7 @@ impl Reaper {
         let output = child.stdout.take().map(BufReader::new);
         let pipe = child.stdin.take();
         if let Some(pipe) = &pipe {
-            // A helper that was stopped reads nothing, and a write must not block forever.
+            // The pipe is non-blocking, because a stopped helper does not read, and a write must not block forever.
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| start(error.into()))?;
         }
         let process = Arc::new(ReaperProcess {
@@ -131,8 +131,8 @@ impl Reaper {
             child: Mutex::new(child),
             is_left: AtomicBool::new(false),
         });
-        // If the program is not our helper, it may have exited already. Its output is checked before the write error,
-        // because it explains more.
+        // If the program is not the helper, it may have exited already. Its output is checked before the write error,
+        // because the output explains more.
         let sent = process.send(&Order::Owner(owner.to_string()));
         let answer = output.map(read_greeting).unwrap_or_default();
         if answer != READY {
@@ -145,8 +145,8 @@ impl Reaper {
         Ok(Reaper { process, owner })
     }
 
-    /// Lets the helper clean up everything that is registered, none of which may be in use, and waits at most
-    /// `patience`. After that the helper continues alone, and may outlive this process.
+    /// Lets the helper clean up all registered objects, none of which may still be in use, and waits at most `patience`
+    /// for its exit. After that, the helper continues alone, and may outlive this process.
     ///
     /// Must be called inside a runtime with time.
     pub async fn finish_within(self, patience: Duration) {
@@ -161,13 +161,13 @@ impl Reaper {
         self.process.is_left.store(!in_time, Ordering::Relaxed);
     }
 
-    /// Keeps all registrations from now on, and does not wait for the helper's exit. Whatever still exists when this
-    /// process ends is cleaned up afterwards.
+    /// Keeps all registrations from now on, and does not wait for the helper's exit. Objects that still exist at the
+    /// end of this process are cleaned up afterwards.
     pub fn leave(&self) {
         self.process.is_left.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the PID of the helper, which some callers must find in a list of processes.
+    /// Returns the PID of the helper, for callers that must recognise it in a list of processes.
     pub fn process_id(&self) -> u32 {
         let child = &self.process.child;
         child.lock().unwrap_or_else(PoisonError::into_inner).id()
@@ -235,8 +235,8 @@ impl Reaper {
     }
 }
 
-/// Reads output until the helper's greeting. Skips the lines that test harnesses print first when they re-execute
-/// themselves. Without a greeting, returns the last line for the error message.
+/// Reads output until the helper's greeting. Skips lines before the greeting, because the test harness of a re-executed
+/// test binary prints some. Without a greeting, returns the last line for the error message.
 fn read_greeting(output: impl BufRead) -> String {
     let mut last = String::new();
     for line in output.lines().map_while(Result::ok).take(8) {
@@ -271,7 +271,7 @@ impl ReaperProcess {
         }
     }
 
-    /// Waits briefly, because the helper reads nothing. It may have been stopped.
+    /// Waits briefly for the helper, which is not reading and may have been stopped.
     #[expect(
         clippy::disallowed_methods,
         reason = "there is no event to wait for: a stopped process sends none"
@@ -303,7 +303,7 @@ impl ReaperProcess {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !self.process.is_left.load(Ordering::Relaxed) {
-            // A helper that is gone has nothing to forget.
+            // If this fails, the helper is gone.
             let _ = self.process.send(&Order::Forget(self.belonging.clone()));
         }
     }
@@ -315,8 +315,8 @@ impl Drop for ReaperProcess {
         if *self.is_left.get_mut() {
             return;
         }
-        // The helper exits when the pipe closes. Wait for it to finish cleaning up, and reap it. If it is still running
-        // after `PATIENCE`, leave it running.
+        // The helper exits when the pipe closes. Wait until the helper has cleaned up, and reap it. If it is still
+        // running after `PATIENCE`, leave it running.
         let clock = Clock::start();
         while self.is_running() && clock.elapsed() < PATIENCE {
             self.wait_for_reader();
@@ -336,7 +336,7 @@ mod tests {
         Reaper::spawn(Path::new("sh"), &["-c".into(), script.into()]).unwrap()
     }
 
-    /// The test only ends if it does not wait for the helper, which sleeps for hours.
+    /// The helper sleeps for hours, so the test ends only if the reaper does not wait for it.
     #[tokio::test]
     async fn slow_helper_is_left_running() {
         let reaper = helper_that("exec sleep 36000");
@@ -348,7 +348,7 @@ mod tests {
         kill_process(pid, Signal::KILL).unwrap();
     }
 
-    /// The helper stops itself and reads nothing.
+    /// The helper stops itself, and does not read.
     #[test]
     fn stopped_helper_is_resumed() {
         let reaper = helper_that("kill -STOP $$; while read order; do :; done");
@@ -380,7 +380,7 @@ mod tests {
         );
     }
 
-    /// The test only ends if it does not wait for the helper, which sleeps for hours.
+    /// The helper sleeps for hours, so the test ends only if the reaper does not wait for it.
     #[tokio::test]
     async fn helper_that_was_left_keeps_later_registrations() {
         let dir = tempfile::tempdir().unwrap();

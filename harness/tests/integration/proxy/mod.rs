@@ -2,6 +2,7 @@
 
 mod acquire_detection;
 mod client;
+mod cluster;
 mod effects;
 mod ends;
 mod freeze_monitor;

@@ -75,7 +75,7 @@ pub fn attribute_changes(events: &mut Vec<Event>, keys: &[String]) {
             splits.push((index, owner));
         }
         if let Some(value) = value {
-            reader.queued(value, command);
+            reader.queued(before.as_deref(), value, command);
         }
     }
     // A command that only prolongs another client's value does not pass the lock on.
@@ -137,19 +137,24 @@ struct Reader<'a> {
     attempts: HashMap<u64, Known>,
     /// The latest attempt of each worker for each lock.
     latest: HashMap<(usize, usize), u64>,
-    /// The attempt that first wrote each element of a collection.
+    /// The attempt that added each element of a collection.
     queued: HashMap<String, (usize, u64)>,
+    /// The token of each granted attempt.
+    tokens: HashMap<u64, String>,
+    /// The latest attempt without a grant of each worker for each lock.
+    denied: HashMap<(usize, usize), u64>,
 }
 
 impl<'a> Reader<'a> {
     fn new(events: &[Event], locks: &'a [String]) -> Self {
-        let mut granted = HashMap::new();
+        let (mut granted, mut tokens) = (HashMap::new(), HashMap::new());
         for event in events {
             if let EventKind::Granted {
                 worker, op, token, ..
             } = &event.what
                 && token.len() >= MIN_TOKEN_LENGTH
             {
+                tokens.insert(*op, token.clone());
                 // A token that several attempts received does not identify any of them.
                 let known = granted.entry(token.clone()).or_insert((*worker, *op));
                 if known.1 != *op {
@@ -164,6 +169,8 @@ impl<'a> Reader<'a> {
             attempts: HashMap::new(),
             latest: HashMap::new(),
             queued: HashMap::new(),
+            tokens,
+            denied: HashMap::new(),
         }
     }
 
@@ -186,6 +193,7 @@ impl<'a> Reader<'a> {
             EventKind::Refused { op, .. } | EventKind::AcquireFailed { op, .. } => {
                 if let Some(attempt) = self.attempts.get_mut(&op) {
                     attempt.is_denied = true;
+                    self.denied.insert((attempt.worker, attempt.lock), op);
                 }
             }
             EventKind::WorkerDown { worker, .. } => {
@@ -256,20 +264,36 @@ impl<'a> Reader<'a> {
         (is_known && op != command.op).then_some((worker, op))
     }
 
-    /// Records the elements that an acquisition adds to a collection.
-    fn queued(&mut self, value: &Arc<str>, command: &KeyCommand) {
-        let inside = value.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-        let Some(inside) = inside.filter(|_| command.phase == Phase::Acquire) else {
-            return;
-        };
-        for element in inside.split(", ") {
-            let name = element.split_once(": ").map_or(element, |(name, _)| name);
-            if name.len() >= MIN_TOKEN_LENGTH && !self.queued.contains_key(name) {
-                self.queued
-                    .insert(name.to_owned(), (command.worker, command.op));
+    /// Records the elements that a command adds to a collection, which had the value `before`.
+    fn queued(&mut self, before: Option<&str>, value: &str, command: &KeyCommand) {
+        let known = before.and_then(elements).unwrap_or_default();
+        for name in elements(value).unwrap_or_default() {
+            if name.len() >= MIN_TOKEN_LENGTH && !known.contains(&name) {
+                let owner = (command.worker, self.adder(name, command));
+                self.queued.entry(name.to_owned()).or_insert(owner);
             }
         }
     }
+
+    /// Returns the attempt whose command added this element to a collection. If the attempt on which the command was
+    /// booked was granted another token, the command is a late one of an attempt that its client has given up.
+    fn adder(&self, name: &str, command: &KeyCommand) -> u64 {
+        let token = self.tokens.get(&command.op);
+        let attempt = self.attempts.get(&command.op);
+        let given_up = attempt.and_then(|attempt| self.denied.get(&(attempt.worker, attempt.lock)));
+        match given_up {
+            Some(given_up) if token.is_some_and(|token| token != name) => *given_up,
+            _ => command.op,
+        }
+    }
+}
+
+/// Returns the names of the elements of a collection, or `None` if the value is not one.
+fn elements(value: &str) -> Option<Vec<&str>> {
+    let inside = value.strip_prefix('{')?.strip_suffix('}')?;
+    let elements = inside.split(", ");
+    let names = elements.map(|element| element.split_once(": ").map_or(element, |it| it.0));
+    Some(names.collect())
 }
 
 #[cfg(test)]
@@ -364,6 +388,27 @@ mod tests {
         ];
         let passed_on = attributed(all).split_off(1);
         assert_eq!(passed_on, [(0, 1, None), (1, 2, Some("token-b".into()))]);
+    }
+
+    /// The command that queued the token was late, so that the client was busy with its next attempt. The release of
+    /// that attempt passes the lock on to the client's own earlier attempt, which waits no more.
+    #[test]
+    fn token_that_a_late_command_queued_belongs_to_the_attempt_that_was_given_up() {
+        for (booked_on, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
+            let all = vec![
+                acquire(0, 1, 0),
+                EventKind::Refused { worker: 0, op: 1 },
+                acquire(0, 2, 0),
+                change(0, booked_on, phase, 1, Some("{token-a}")),
+                change(0, 2, Phase::Acquire, 1, Some("{token-a, token-b}")),
+                change(0, 2, Phase::Acquire, 0, Some("token-b")),
+                granted(0, 2, "token-b"),
+                change(0, 2, Phase::Release, 1, None),
+                change(0, 2, Phase::Release, 0, Some("token-a")),
+            ];
+            let passed_on = attributed(all).split_off(4);
+            assert_eq!(passed_on, [(0, 2, None), (0, 1, Some("token-a".into()))]);
+        }
     }
 
     #[test]

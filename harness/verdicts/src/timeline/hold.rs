@@ -227,7 +227,7 @@ impl Hold {
     }
 }
 
-/// Returns whether one of these periods contains `at_ns`, and the time until which this does not change.
+/// Returns a flag, `true` if one of these periods contains `at_ns`, and the time until which the flag does not change.
 fn runs(leases: &[Lease], at_ns: u64) -> (bool, u64) {
     let next = leases.partition_point(|lease| lease.until_ns <= at_ns);
     match leases.get(next) {

@@ -1,4 +1,4 @@
-//! The violations of a matrix by cause, and everything that is unexpected, with remedy, story and command.
+//! The violations of a matrix by cause, and all unexpected results, with remedy, story and command.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ struct Bug<'a> {
 }
 
 impl Bug<'_> {
-    /// Returns `true` if no scenario expects it of the lock, or if the lock has no expectations.
+    /// Returns `true` if no scenario expects the violation of the lock, or if the lock has no expectations.
     fn is_news(&self) -> bool {
         let is_news = |(cell, problem): &(&Cell, Problem<'_>)| match CellOutcome::from_cell(cell) {
             CellOutcome::Unexpected => {

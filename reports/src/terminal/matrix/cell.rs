@@ -1,4 +1,4 @@
-//! One cell as one glyph, coloured by whose fault it is.
+//! One cell as one glyph, coloured by the party at fault.
 
 use anstyle::Style;
 use picklock_verdicts::check::Status;

@@ -1,4 +1,4 @@
-//! The matrix as a grid: scenarios as rows, grouped by family, and locks as columns, one glyph a cell.
+//! The matrix as a grid: scenarios as rows, grouped by family, and locks as columns, with one glyph per cell.
 
 use picklock_scenarios::Family;
 use picklock_verdicts::check::Cause;
@@ -12,7 +12,7 @@ use crate::units::count;
 /// Gap between columns.
 const GAP: usize = 2;
 
-/// Width of a column whose name is above it, next to those of the columns to its left.
+/// Width of a column whose name is on a separate line above it.
 const NARROW: usize = 3;
 
 /// Minimum room for the causes behind a row.
@@ -147,7 +147,7 @@ fn grid_rows<'a>(cells: &'a [(String, &'a Cell)], scenarios: Vec<&'a str>) -> Ve
 }
 
 impl<'a> Columns<'a> {
-    /// Puts the names next to each other if they fit, and otherwise one below the other.
+    /// Puts the names next to each other if they fit, and otherwise on separate lines.
     fn new(locks: &'a [&'a str], first: usize, width: usize) -> Self {
         let wide: usize = locks.iter().map(|lock| columns(lock) + GAP).sum();
         let mut starts = Vec::new();

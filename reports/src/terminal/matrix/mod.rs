@@ -1,4 +1,5 @@
-//! The matrix for a terminal: recommendations, a grid per backend, the causes of violations, and what is unexpected.
+//! The matrix for a terminal: recommendations, a grid per backend, the causes of violations, and the unexpected
+//! results.
 
 mod bugs;
 mod cell;

@@ -82,8 +82,8 @@ impl ActiveSpans {
         }
     }
 
-    /// Returns whether a fault or a hold was in progress at any time from `from_ns` until now. A fault takes
-    /// precedence; `None` means neither.
+    /// Returns the kind of period, a fault or a hold, that was in progress at any time from `from_ns` until now, or
+    /// `None`. If there were both, it returns the fault.
     pub(in crate::check) fn since(&self, from_ns: u64) -> Option<inconclusive::StallContext> {
         let reaches = |until_ns: Option<u64>| until_ns.is_some_and(|until_ns| until_ns >= from_ns);
         if !self.faults.is_empty() || reaches(self.faulty_until_ns) {
