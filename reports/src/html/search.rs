@@ -41,7 +41,7 @@ pub(super) struct CounterexampleView {
     /// The properties that one story violates.
     pub(super) properties: String,
     pub(super) cause: &'static str,
-    /// What the cause is, in half a sentence.
+    /// The cause, in half a sentence.
     pub(super) meaning: Name,
     pub(super) schedules: String,
     pub(super) faults: Vec<Name>,
@@ -191,12 +191,12 @@ fn counterexample_view(
         faults: counterexample
             .faults
             .iter()
-            .map(|it| sentence(it))
+            .map(|it| fault_sentence(it))
             .collect(),
         not_needed: counterexample
             .not_needed
             .iter()
-            .map(|it| sentence(it))
+            .map(|it| fault_sentence(it))
             .collect(),
         story: Story {
             properties,
@@ -209,4 +209,17 @@ fn counterexample_view(
         command: Command::for_command(&counterexample.reproduce),
         cell: cells.position(|cell| cell.run_dir.as_deref().is_some_and(is_own)),
     }
+}
+
+/// Returns a sentence with the names of commands as code, because two faults may differ only in a command.
+fn fault_sentence(text: &str) -> Name {
+    let is_command = |word: &str| word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase());
+    let words = text.split(' ').map(|word| {
+        if is_command(word) {
+            format!("`{word}`")
+        } else {
+            word.to_owned()
+        }
+    });
+    sentence(&words.collect::<Vec<_>>().join(" "))
 }

@@ -10,6 +10,7 @@ mod cell;
 mod cells;
 mod comparisons;
 mod conclusion;
+mod default_matrix;
 mod document;
 mod gate;
 mod gathered;

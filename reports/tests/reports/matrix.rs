@@ -95,7 +95,7 @@ fn plain(text: &str) -> String {
 }
 
 #[track_caller]
-fn at(width: usize, record: &MatrixRecord) -> String {
+pub fn at(width: usize, record: &MatrixRecord) -> String {
     let text = plain(&terminal::matrix(record, width));
     for line in text.lines() {
         assert!(line.chars().count() <= width, "wider than {width}: {line}");

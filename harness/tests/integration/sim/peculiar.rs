@@ -33,7 +33,7 @@ struct UnusualLock {
 impl UnusualLock {
     fn factory(what: Peculiarity) -> LockFactory {
         LockFactory::new("peculiar", 1, move |nodes: Vec<Node>, context: Context| {
-            let node = nodes.first().unwrap().apart();
+            let node = nodes.first().unwrap().separate();
             let lock = (find("set-nx-px").unwrap().build)(nodes, context);
             UnusualLock { lock, node, what }
         })

@@ -66,9 +66,11 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         run_validity.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
+    let invalid = run_validity.result(end_ns, tracker.under_way());
+    // The attempts of a long history need as much memory as what follows.
+    drop(tracker);
     evidence.timeline.set_holds(holds.finish(history));
-    let judgements = checkers.finish(&evidence.timeline);
-    (judgements, run_validity.result(end_ns, tracker.under_way()))
+    (checkers.finish(&evidence.timeline), invalid)
 }
 
 /// Returns `true` if no client got the lock because the lock does not accept the lease. A key that never expires is

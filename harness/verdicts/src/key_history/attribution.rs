@@ -398,7 +398,7 @@ mod tests {
     /// The command that queued the token was late, so that the client was busy with its next attempt. The release of
     /// that attempt passes the lock on to the client's own earlier attempt, which waits no more.
     #[test]
-    fn token_that_a_late_command_queued_belongs_to_the_attempt_that_was_given_up() {
+    fn token_queued_by_a_late_command_belongs_to_its_own_attempt() {
         for (booked_on, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
             let all = vec![
                 acquire(0, 1, 0),

@@ -221,6 +221,25 @@ fn fault_that_keeps_redis_away_skips_no_tick() {
     assert_eq!(partition("[]").status, Status::Violated);
 }
 
+/// Each of the two requests may have taken the lock from the other one, but no node was reachable.
+#[test]
+fn requests_without_an_answer_from_any_node_do_not_excuse_each_other() {
+    let began = r#","id":0,"fault":"pause-node","detail":"pause-node of node 0","nodes":[0]"#;
+    let failed = |ticks: Ticks, at_ms, worker, op| {
+        ticks.comes(at_ms, worker, op, 2).of(
+            at_ms + 50,
+            worker,
+            op,
+            "acquire-failed",
+            r#","definite":false,"message":"no answer""#,
+        )
+    };
+    let paused = first_tick().event(3900, "fault-began", began);
+    let first = failed(paused, 4000, 0, 3);
+    let both = failed(first, 4100, 1, 4).event(4200, "fault-ended", r#","id":0"#);
+    assert_eq!(both.once("").status, Status::Unknown);
+}
+
 #[test]
 fn missed_tick_may_run_later_if_it_is_made_up_for() {
     let job = r#","key":0,"tick":1"#;

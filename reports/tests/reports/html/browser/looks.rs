@@ -50,10 +50,21 @@ pub fn length((from, to): (f64, f64)) -> f64 {
     to - from
 }
 
-/// Asserts that nothing is wider than the window, which would move the whole page sideways.
+/// Checks that nothing is wider than the page, that no name of the matrix runs under its neighbour, and that no option
+/// of a command is broken at its hyphens.
 pub fn assert_no_overflow(sheet: &Sheet) {
     let wide = sheet.number("document.documentElement.scrollWidth - innerWidth");
     assert!(wide <= 0.0, "{wide} pixels too wide");
+    let names = "document.querySelectorAll('.matrix tbody th[data-about]')";
+    let covered = "it => it.offsetParent !== null && it.scrollWidth > it.clientWidth";
+    let words = "document.querySelectorAll('.words > span, code')";
+    let broken = "it => /^--[a-z-]+$/.test(it.textContent) && it.offsetHeight > 2 * parseFloat(getComputedStyle(it).fontSize)";
+    for (elements, is_bad) in [(names, covered), (words, broken)] {
+        let bad = sheet.value(&format!(
+            "Array.from({elements}).filter({is_bad}).map(it => it.textContent).join(', ')"
+        ));
+        assert_eq!(bad.as_str(), Some(""));
+    }
 }
 
 /// Clicks the element that a selector finds within the expanded cell.

@@ -102,7 +102,8 @@ impl<'a, 'h> Skips<'a, 'h> {
             .collect();
         let is_unexcused = |(_, excuse): &(&&Operation, &Option<Excuse>)| excuse.is_none();
         let Some((missed, _)) = attempts.iter().zip(&excuses).find(is_unexcused) else {
-            let only_faults = excuses.iter().all(|excuse| *excuse == Some(Excuse::Fault));
+            let only_faults = excuses.iter().all(|excuse| *excuse == Some(Excuse::Fault))
+                || attempts.iter().all(|attempt| self.is_cut_off(attempt));
             let by = TickExcuse::Fault;
             return only_faults.then_some(Err(InconclusiveReason::TickMissed { tick, by }));
         };
@@ -180,6 +181,17 @@ impl<'a, 'h> Skips<'a, 'h> {
         }
         let is_away = self.is_kept_away(attempt.worker, span);
         is_away.then_some(Excuse::Fault)
+    }
+
+    /// Returns `true` if a fault kept the client of this attempt from Redis, and Redis has not answered it: such attempts
+    /// may have taken the lock from each other, which excuses none of them.
+    fn is_cut_off(&self, attempt: &Operation) -> bool {
+        let is_unanswered = matches!(
+            attempt.outcome,
+            OperationOutcome::Failed | OperationOutcome::Unanswered
+        );
+        let span = (attempt.requested_at_ns, attempt.ended_at_ns);
+        is_unanswered && self.is_kept_away(attempt.worker, span)
     }
 
     /// Returns `true` if faults kept a worker from a quorum of the nodes, or from running, in this span. A fault counts
