@@ -274,11 +274,11 @@ mod tests {
     }
 
     /// Returns the commands of the page, in capitals: the words in backticks in the first column of the table with the
-    /// heading `commands | who sends them`. `CLIENT ID GETNAME` has two subcommands.
+    /// heading `commands | senders`. `CLIENT ID GETNAME` has two subcommands.
     fn commands_of_the_page() -> BTreeSet<String> {
         let page = include_str!("../../../docs/redis-model.md");
         let (_, table) = page
-            .split_once("| commands | who sends them |\n|---|---|\n")
+            .split_once("| commands | senders |\n|---|---|\n")
             .expect("the page has the table");
         let rows = table.lines().take_while(|line| line.starts_with('|'));
         let cells = rows.filter_map(|row| row.split('|').nth(1));
