@@ -3,8 +3,8 @@
 use super::super::ServerVersion;
 use super::super::reply::{Refusal, refuse};
 
-/// Splits off the first line of a script if it begins with `#!`. Returns whether that line has the flag `no-writes`
-/// (`None` if there is no such line), and the rest of the script.
+/// Splits off the first line of a script if it begins with `#!`. Returns a flag, `true` if that line contains
+/// `no-writes` and `None` if there is no such line, and the rest of the script.
 pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<bool>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
         return Ok((None, body));
