@@ -54,7 +54,8 @@ fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     fits.then_some((rest, after))
 }
 
-/// Returns `true` if the byte is in the class with which the pattern begins, and the pattern after the class.
+/// Matches the byte against the class with which the pattern begins. Returns the result, and the pattern after the
+/// class.
 fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     let (negated, mut rest) = match pattern {
         [b'^', rest @ ..] => (true, rest),

@@ -26,7 +26,7 @@
 use std::collections::BTreeSet;
 
 use super::attempt::{Attempt, attempts, overlap};
-use super::key_history::{Author, End, KeyHistory, Value};
+use super::key_history::{Author, End, KeyHistory, Value, elements};
 use super::line::{File, Line, MS};
 
 /// A history and everything that was read from it.
@@ -471,23 +471,6 @@ impl Case {
         }
         causes
     }
-}
-
-/// Returns the elements of a collection without their contents; those of any other value are the value itself.
-fn elements(text: &str) -> BTreeSet<&str> {
-    let Some(inside) = text.strip_prefix('{').and_then(|it| it.strip_suffix('}')) else {
-        return [text].into();
-    };
-    let names = inside.split(", ").map(|element| {
-        let name = element.split_once(": ");
-        name.map_or(element, |(name, _)| name)
-    });
-    names.collect()
-}
-
-/// Returns `true` if the value is a collection that contains the token of this attempt.
-pub fn has_element_of(value: &Value, attempt: &Attempt) -> bool {
-    value.text.starts_with('{') && elements(&value.text).contains(attempt.token.as_str())
 }
 
 /// Returns `true` if the attempt removed the value itself before it was granted.

@@ -27,8 +27,8 @@
 
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt, Report};
-use super::cause::{Case, has_element_of};
-use super::key_history::{End, Value};
+use super::cause::Case;
+use super::key_history::{End, Value, has_element_of};
 use super::line::{Line, MS};
 use super::renewal::silent_loss;
 

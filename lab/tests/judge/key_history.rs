@@ -1,7 +1,7 @@
 //! The judge's own key history: which value was in which key of which node, who wrote it, and how it went away. Read
 //! from the `key-changed` lines alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::attempt::Attempt;
 use super::line::{File, Line, MS};
@@ -232,4 +232,21 @@ fn keys_of(lock: u64, name: &str, values: &[Value], attempts: &[Attempt]) -> Vec
         }
     }
     keys
+}
+
+/// Returns the elements of a collection without their contents; those of any other value are the value itself.
+pub fn elements(text: &str) -> BTreeSet<&str> {
+    let Some(inside) = text.strip_prefix('{').and_then(|it| it.strip_suffix('}')) else {
+        return [text].into();
+    };
+    let names = inside.split(", ").map(|element| {
+        let name = element.split_once(": ");
+        name.map_or(element, |(name, _)| name)
+    });
+    names.collect()
+}
+
+/// Returns `true` if the value is a collection that contains the token of this attempt.
+pub fn has_element_of(value: &Value, attempt: &Attempt) -> bool {
+    value.text.starts_with('{') && elements(&value.text).contains(attempt.token.as_str())
 }

@@ -21,8 +21,8 @@
 
 use super::answer::{Answer, Finding};
 use super::attempt::Attempt;
-use super::cause::{Case, has_element_of};
-use super::key_history::{Author, End, KeyHistory, Value};
+use super::cause::Case;
+use super::key_history::{Author, End, KeyHistory, Value, has_element_of};
 
 pub fn ownership(case: &Case) -> Finding {
     let mut found: Vec<(u64, usize, Vec<&'static str>, String)> = Vec::new();

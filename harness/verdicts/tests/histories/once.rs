@@ -223,7 +223,7 @@ fn fault_that_keeps_redis_away_skips_no_tick() {
 
 /// Each of the two requests may have taken the lock from the other one, but no node was reachable.
 #[test]
-fn requests_without_an_answer_from_any_node_do_not_excuse_each_other() {
+fn requests_that_no_node_answers_do_not_excuse_each_other() {
     let began = r#","id":0,"fault":"pause-node","detail":"pause-node of node 0","nodes":[0]"#;
     let failed = |ticks: Ticks, at_ms, worker, op| {
         ticks.comes(at_ms, worker, op, 2).of(

@@ -183,8 +183,8 @@ impl<'a, 'h> Skips<'a, 'h> {
         is_away.then_some(Excuse::Fault)
     }
 
-    /// Returns `true` if a fault kept the client of this attempt from Redis, and Redis has not answered it: such attempts
-    /// may have taken the lock from each other, which excuses none of them.
+    /// Returns `true` if a fault kept the client of this attempt from Redis, and Redis did not answer it. Each of
+    /// several such attempts may have taken the lock, but that does not excuse the others.
     fn is_cut_off(&self, attempt: &Operation) -> bool {
         let is_unanswered = matches!(
             attempt.outcome,
