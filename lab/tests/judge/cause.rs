@@ -25,7 +25,7 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{Attempt, attempts, overlap};
+use super::attempt::{Attempt, overlap};
 use super::key_history::{Author, End, KeyHistory, Value, elements};
 use super::line::{File, Line, MS};
 
@@ -39,18 +39,6 @@ pub struct Case {
 type Causes = BTreeSet<&'static str>;
 
 impl Case {
-    /// Reads the text of a history.
-    pub fn read(text: &str) -> Case {
-        let file = File::read(text);
-        let attempts = attempts(&file);
-        let key_history = KeyHistory::read(&file, &attempts);
-        Case {
-            file,
-            attempts,
-            key_history,
-        }
-    }
-
     /// Returns how many nodes a grant must rest on.
     pub fn need(&self) -> usize {
         // A quorum of all nodes, if there are several, means "one node, but which one is unknown".

@@ -14,8 +14,9 @@
 use std::collections::BTreeMap;
 
 use super::answer::{Answer, Finding};
-use super::attempt::{Attempt, overlap};
+use super::attempt::{Attempt, attempts, overlap};
 use super::cause::Case;
+use super::key_history::KeyHistory;
 use super::line::{File, Line};
 use super::renewal::{can_be_stale, shares_a_token};
 use super::{claims, overlaps, progress, tokens};
@@ -30,6 +31,20 @@ pub const PROPERTIES: [&str; 7] = [
     "progress",
     "claims",
 ];
+
+impl Case {
+    /// Reads the text of a history.
+    pub fn read(text: &str) -> Case {
+        let file = File::read(text);
+        let attempts = attempts(&file);
+        let key_history = KeyHistory::read(&file, &attempts);
+        Case {
+            file,
+            attempts,
+            key_history,
+        }
+    }
+}
 
 /// Judges the text of a history.
 pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
