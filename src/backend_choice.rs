@@ -114,7 +114,7 @@ pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure
     let named = wanted.servers.named;
     let bound = match wanted.backend {
         Some(backend) => Some(backend),
-        None => of_servers(wanted.servers)?.or_else(|| only_backend(wanted.scenario?)),
+        None => required_backend(wanted.servers)?.or_else(|| only_backend(wanted.scenario?)),
     };
     match bound {
         Some(BackendName::Process) => {
@@ -132,7 +132,7 @@ pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure
             let no_servers = || Failure::Usage(Inert::literal(external_choice::NO_SERVERS));
             let servers = (wanted.servers.external.as_ref()).ok_or_else(no_servers)?;
             if named.is_some() {
-                of_servers(wanted.servers)?;
+                required_backend(wanted.servers)?;
             }
             let (servers, reason, notes) = external_choice::plan(servers).await?;
             Ok(ChosenBackend {
@@ -152,7 +152,7 @@ pub async fn choose(wanted: BackendRequest<'_>) -> Result<ChosenBackend, Failure
 
 /// Returns the only backend to which the user's server options apply. Returns `None` if they apply to all backends, or
 /// if the user gave no such options.
-fn of_servers(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
+fn required_backend(servers: &ServerChoice) -> Result<Option<BackendName>, Failure> {
     if servers.external.is_some() {
         let others = [
             ("--server", servers.named.is_some()),

@@ -37,7 +37,7 @@ Try:
   picklock scenario gc-pause --impl redlock     freeze the holder of a Redlock, see what happens
   picklock matrix --backend sim                 every lock, every scenario, one table
   picklock sweep --impl redlock                 every fault at every point of a small run
-  picklock adapter check COMMAND                check that a program speaks the protocol
+  picklock adapter check COMMAND                check that a program implements the protocol
   picklock replay run-1                         repeat a run saved with --out
   picklock list                                 all locks, scenarios and backends";
 
@@ -86,7 +86,7 @@ pub enum Command {
         /// The command to print the page of. Default: the main page.
         command: Option<String>,
     },
-    /// Worker process of a built-in lock. Started by `scenario`; speaks docs/protocol.md.
+    /// Worker process of a built-in lock. Started by `scenario`; implements docs/protocol.md.
     #[command(hide = true)]
     Worker {
         /// Name of the lock.
@@ -158,7 +158,7 @@ pub struct ScenarioArgs {
 #[group(required = true, multiple = false)]
 pub struct LockArgs {
     /// The lock: a built-in one (`picklock list impls`), one of picklock.toml, `exec:COMMAND ARGS`
-    /// for any program that speaks the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such
+    /// for any program that implements the adapter protocol (`picklock docs protocol`), or `docker:IMAGE` for such
     /// a program in containers (`picklock docs adapters`).
     #[arg(
         long = "impl",

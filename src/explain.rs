@@ -27,11 +27,11 @@ use crate::{lock, print};
 /// # Errors
 /// Returns an error if the name is unknown (with the nearest one), or if the catalog does not parse.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let said = match &args.name {
+    let text = match &args.name {
         None => text(&topics()?, print::width()),
         Some(name) => Inert::lines(&explain(name)?),
     };
-    print::out(&said);
+    print::out(&text);
     Ok(())
 }
 

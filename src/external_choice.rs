@@ -60,7 +60,7 @@ impl ExternalArgs {
             cert: self.redis_cert.clone(),
             key: self.redis_key.clone(),
         };
-        of_table(&table, self.yes).map(Some)
+        from_table(&table, self.yes).map(Some)
     }
 }
 
@@ -69,7 +69,7 @@ impl ExternalArgs {
 ///
 /// # Errors
 /// Returns an error if they cannot be used as named.
-pub fn of_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
+pub fn from_table(table: &ServersTable, agreed: bool) -> Result<ExternalServers, Failure> {
     let variable = |name: &str| std::env::var(name).ok();
     let servers = ExternalServers::new(table, variable)
         .map_err(|error| Failure::Usage(inert!("--redis: {}", error)))?;
@@ -88,7 +88,7 @@ pub fn configured(config: Option<&Path>, agreed: bool) -> Result<ExternalServers
         Err(error) => return Err(unreadable(path, &error)),
     };
     match table {
-        Some(table) => of_table(table.get_ref(), agreed),
+        Some(table) => from_table(table.get_ref(), agreed),
         None => Err(Failure::Usage(Inert::literal(NO_SERVERS))),
     }
 }

@@ -35,7 +35,7 @@ impl LiveProgress {
 
     fn line(&self, event: &Event) {
         if let Some(line) = self.progress.borrow_mut().line(event) {
-            self.shown.say(&line);
+            self.shown.print_line(&line);
         }
     }
 }
@@ -46,14 +46,14 @@ impl Observer for LiveProgress {
             RunPhase::Setup => "setting up servers and workers",
             RunPhase::Teardown => {
                 if let Some(stalls) = self.progress.borrow().stalls() {
-                    self.shown.say(&stalls);
+                    self.shown.print_line(&stalls);
                 }
                 "shutting down"
             }
         };
         match &self.shown {
             StatusLine::Bar(bar) => bar.show(&Inert::literal(name)),
-            lines => lines.say(&Inert::literal(name)),
+            lines => lines.print_line(&Inert::literal(name)),
         }
     }
 

@@ -223,7 +223,7 @@ fn unknown(name: &str, impls: &ConfiguredLocks) -> Failure {
         ),
     };
     refused(inert!(
-        "no such lock; {}\n  = help: `picklock init --lang python my-lock` begins a lock of your own; `exec:COMMAND` and `docker:IMAGE` start any program that speaks the protocol\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
+        "no such lock; {}\n  = help: `picklock init --lang python my-lock` begins a lock of your own; `exec:COMMAND` and `docker:IMAGE` start any program that implements the protocol\n  = help: the built-in locks are {} (`picklock list impls` describes them)",
         configured,
         known().collect::<Vec<_>>().join(", ")
     ))

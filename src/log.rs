@@ -15,7 +15,7 @@ use picklock_reports::terminal;
 
 use crate::exit::{self, Failure};
 use crate::print;
-use crate::saved_run::{self, HISTORY, WIRE};
+use crate::saved_run::{self, COMMAND_LOG, HISTORY};
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH};
 
 /// Number of entries that are formatted before they are printed.
@@ -49,7 +49,7 @@ pub struct LogArgs {
 }
 
 const LOG_HELP: &str = "\
-Each line has a time, from where to where, and what. `driver → w1` asks worker 1 for something,
+Each line has a time, a route and a description. `driver → w1` is a request to worker 1,
 `w1 → n0` is a command to node 0, `n0` alone is a change of a key there. Faults are always shown.
 
 Examples:
@@ -60,9 +60,9 @@ Examples:
 /// Prints the log.
 pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     let dir = saved_run::directory(&args.run)?;
-    let beside = |name: &str| dir.as_ref().map(|dir| dir.join(name));
-    let history = saved_run::history(&beside(HISTORY).unwrap_or(args.run.clone()))?;
-    let proxy = beside(WIRE).map(proxy).transpose()?.flatten();
+    let sibling = |name: &str| dir.as_ref().map(|dir| dir.join(name));
+    let history = saved_run::history(&sibling(HISTORY).unwrap_or(args.run.clone()))?;
+    let proxy = sibling(COMMAND_LOG).map(proxy).transpose()?.flatten();
     let wanted = Selection {
         around: args.around.map(|at_ns| (at_ns, args.lines)),
         key: args.key.clone(),

@@ -16,7 +16,7 @@ pub fn hidden(error: &Inert, args: &[OsString]) -> Inert {
     let mut words: Vec<&str> = values
         .flat_map(|value| [value].into_iter().chain(value.split(',')))
         .collect();
-    // A comma may be a part of a password, so the whole comes before its parts.
+    // Longer words first: a comma may be a part of a password, so a whole value is replaced before its parts.
     words.sort_by_key(|word| Reverse(word.len()));
     let mut text = error.as_str().to_owned();
     for word in words {

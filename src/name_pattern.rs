@@ -83,16 +83,16 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(typed: &str) -> Vec<String> {
+    fn selected(typed: &str) -> Vec<String> {
         locks(&[typed.to_owned()]).unwrap()
     }
 
     #[test]
     fn commas_and_stars_become_names_in_their_order() {
-        assert_eq!(of("fenced, set*px"), ["fenced", "set-nx-px"]);
-        assert_eq!(of("redlock*"), ["redlock", "redlock-renewing"]);
-        assert_eq!(of("exec:a, b*"), ["exec:a, b*"]);
-        assert!(of("*").len() == built_in().count());
+        assert_eq!(selected("fenced, set*px"), ["fenced", "set-nx-px"]);
+        assert_eq!(selected("redlock*"), ["redlock", "redlock-renewing"]);
+        assert_eq!(selected("exec:a, b*"), ["exec:a, b*"]);
+        assert!(selected("*").len() == built_in().count());
     }
 
     #[test]

@@ -139,16 +139,11 @@ impl OutputDirectory {
         Ok(file)
     }
 
-    /// Reads a regular file that is not longer than `most` bytes.
-    pub fn read(&self, inside: &Path, most: u64) -> io::Result<String> {
+    /// Reads a regular file that is not longer than `max` bytes.
+    pub fn read(&self, inside: &Path, max: u64) -> io::Result<String> {
         let mut text = String::new();
-        if self
-            .open(inside)?
-            .take(most + 1)
-            .read_to_string(&mut text)? as u64
-            > most
-        {
-            return Err(io::Error::other(format!("it is longer than {most} bytes")));
+        if self.open(inside)?.take(max + 1).read_to_string(&mut text)? as u64 > max {
+            return Err(io::Error::other(format!("it is longer than {max} bytes")));
         }
         Ok(text)
     }

@@ -66,11 +66,11 @@ fn err_checked(text: &Inert) {
 }
 
 /// Writes output that is not part of the report: to standard error if standard output is one JSON document.
-pub fn beside(json: bool, text: &Inert) {
+pub fn note(json: bool, text: &Inert) {
     if json { err(text) } else { out(text) }
 }
 
-/// Writes annotations for the runner of a CI job, to the same stream as [`beside`].
+/// Writes annotations for the runner of a CI job, to the same stream as [`note`].
 pub fn annotations(json: bool, text: &Inert) {
     if json {
         err_checked(text);

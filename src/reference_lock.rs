@@ -2,7 +2,7 @@
 
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::spec::LockSpec;
-use picklock_impls::reference::{Claims, renews, standard};
+use picklock_impls::reference::{Claims, reference_for, renews};
 use picklock_impls::{BuiltInLock, LOCKS};
 use picklock_scenarios::Scenario;
 
@@ -35,7 +35,7 @@ pub fn fitting(
     claims: Claims,
 ) -> Result<&'static BuiltInLock, String> {
     if name == AUTO {
-        return standard(nodes, spec.replicas, claims).ok_or_else(|| {
+        return reference_for(nodes, spec.replicas, claims).ok_or_else(|| {
             format!("no built-in lock is comparable with a lock on {nodes} nodes\n  = help: state the expectations yourself in [[expect]] tables")
         });
     }
@@ -62,10 +62,10 @@ pub fn fitting(
     Ok(reference)
 }
 
-/// Returns the scenario's expectations for a lock whose reference is `standard`: it keeps every property that
-/// `standard` keeps. If `standard` violates a property, either result is accepted.
-pub fn expected_of(scenario: &Scenario, standard: &str) -> Expected {
-    Expected::for_lock(scenario, standard, Tables::NamedOrAll).as_reference()
+/// Returns the scenario's expectations for a lock whose reference is `reference`: it keeps every property that
+/// `reference` keeps. If `reference` violates a property, either result is accepted.
+pub fn expectations_for(scenario: &Scenario, reference: &str) -> Expected {
+    Expected::for_lock(scenario, reference, Tables::NamedOrAll).as_reference()
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub struct ReplayArgs {
 const REPLAY_HELP: &str = "\
 The seed, the options and the scenario are those of the saved run, even if the catalog has changed
 since. In the simulation, the same version of picklock writes the same history, byte for byte. On
-real servers faults start at the same events, but times differ. The last line says whether the
+real servers faults start at the same events, but times differ. The last line shows whether the
 verdicts are the same (on standard error with --json).
 
 A repro file may name a program (`exec:COMMAND`, `docker:IMAGE`), a server or a container image.
@@ -149,7 +149,7 @@ pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     if !record.interrupted {
         let now = RecordedVerdict::from_verdicts(&record.verdicts);
         let line = compared(&then, &now, env!("CARGO_PKG_VERSION"));
-        print::beside(reporting.json, &inert!("{}\n", line));
+        print::note(reporting.json, &inert!("{}\n", line));
     }
     Ok(run::code_of(&record))
 }

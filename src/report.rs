@@ -63,7 +63,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// Returns an error if the directory cannot be read, or if the disk is full.
-pub fn write_beside(path: &Path, names: &[&str]) -> Result<Vec<String>, Failure> {
+pub fn write_into(path: &Path, names: &[&str]) -> Result<Vec<String>, Failure> {
     let input = report_reader::load(&[path.to_owned()])?;
     let formats = names.iter().filter_map(|name| formats::find(name));
     let files = formats.filter_map(|format| (format.write)(&input).ok());

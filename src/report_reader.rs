@@ -18,7 +18,7 @@ use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_reports::repro;
 
 use crate::exit::Failure;
-use crate::saved_run::{self, HISTORY, WIRE};
+use crate::saved_run::{self, COMMAND_LOG, HISTORY};
 use crate::untrusted_file::{self, Links, MAX_DOCUMENT_LENGTH, MAX_HISTORY_LENGTH};
 
 const RUN: &str = "run.json";
@@ -32,13 +32,13 @@ const SEARCH: &str = "search.json";
 pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
     let mut parts: Vec<(String, ReportInput)> = Vec::new();
     let mut refused: Vec<String> = Vec::new();
-    for path in paths.iter().flat_map(|path| saved_run::meant(path)) {
+    for path in paths.iter().flat_map(|path| saved_run::report_paths(path)) {
         let dir = if path.is_dir() {
             path.as_path()
         } else {
             saved_run::parent(&path)
         };
-        match one(&path) {
+        match load_path(&path) {
             Ok(input) => parts.push((dir.display().to_string(), input)),
             Err(reason) => refused.push(format!("{}: {reason}", path.display())),
         }
@@ -54,7 +54,7 @@ pub fn load(paths: &[PathBuf]) -> Result<ReportInput, Failure> {
 }
 
 /// Reads a directory or a document.
-fn one(path: &Path) -> Result<ReportInput, String> {
+fn load_path(path: &Path) -> Result<ReportInput, String> {
     let kind = fs::metadata(path).map_err(|error| unread(&error))?;
     if !kind.is_dir() {
         return document(path, saved_run::parent(path));
@@ -95,17 +95,17 @@ fn document(file: &Path, dir: &Path) -> Result<ReportInput, String> {
     match parsed(file)? {
         Document::Run(record) => {
             let mut skipped = Vec::new();
-            let evidence = of_record(*record, dir, ".", &mut skipped);
-            let input = of_evidence(evidence);
+            let evidence = evidence_of_run(*record, dir, ".", &mut skipped);
+            let input = from_evidence(evidence);
             Ok(ReportInput { skipped, ..input })
         }
-        Document::Matrix(matrix) => Ok(of_matrix(*matrix, dir)),
-        Document::Search(search) => Ok(of_search(*search, dir)),
+        Document::Matrix(matrix) => Ok(from_matrix(*matrix, dir)),
+        Document::Search(search) => Ok(from_search(*search, dir)),
     }
 }
 
 /// Reads a search, and those runs of its counterexamples that are next to it.
-fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
+fn from_search(search: SearchRecord, dir: &Path) -> ReportInput {
     let mut skipped = Vec::new();
     let repros = search
         .counterexamples
@@ -116,9 +116,9 @@ fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
         let is_saved = dir.join(name).join(RUN).exists();
         let evidence = is_saved.then(|| evidence(dir, name, &mut skipped))?;
         match evidence {
-            Ok(evidence) => Some((name.to_owned(), of_evidence(evidence))),
+            Ok(evidence) => Some((name.to_owned(), from_evidence(evidence))),
             Err(reason) => {
-                skipped.push(format!("the run of the find in {name}: {reason}"));
+                skipped.push(format!("the run of the counterexample in {name}: {reason}"));
                 None
             }
         }
@@ -135,7 +135,7 @@ fn of_search(search: SearchRecord, dir: &Path) -> ReportInput {
 
 /// Reads a file next to a record, or returns `None` if it does not exist. Lists a file that cannot be opened or read in
 /// `skipped`.
-fn beside<F, T>(
+fn read_next_to<F, T>(
     path: &Path,
     opened: io::Result<F>,
     skipped: &mut Vec<String>,
@@ -155,7 +155,7 @@ fn beside<F, T>(
 fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<History> {
     let path = dir.join(HISTORY);
     let file = untrusted_file::open(&path, MAX_HISTORY_LENGTH, Links::Refused);
-    beside(&path, file, skipped, |file| {
+    read_next_to(&path, file, skipped, |file| {
         match read_history(BufReader::new(file)) {
             Ok(history) if history.header.seed == record.seed => Ok(history),
             Ok(_) => Err("its seed differs from that of the run next to it".to_owned()),
@@ -166,14 +166,14 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 
 /// Reads the command log next to a record.
 fn proxy(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
-    let path = dir.join(WIRE);
+    let path = dir.join(COMMAND_LOG);
     let text = untrusted_file::read_plain_or_gzip(&path, MAX_DOCUMENT_LENGTH, Links::Refused);
-    beside(&path, text, skipped, |text| {
+    read_next_to(&path, text, skipped, |text| {
         command_log::read(&text).map_err(|error| error.to_string())
     })
 }
 
-fn of_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
+fn from_matrix(matrix: MatrixRecord, dir: &Path) -> ReportInput {
     let mut input = ReportInput {
         matrix,
         ..ReportInput::default()
@@ -210,13 +210,13 @@ fn evidence(dir: &Path, run_dir: &str, skipped: &mut Vec<String>) -> Result<Evid
     }
     let dir = dir.join(inside);
     match parsed(&dir.join(RUN))? {
-        Document::Run(record) => Ok(of_record(*record, &dir, run_dir, skipped)),
+        Document::Run(record) => Ok(evidence_of_run(*record, &dir, run_dir, skipped)),
         Document::Matrix(_) | Document::Search(_) => Err("it contains no run".to_owned()),
     }
 }
 
 /// Reads the files next to a record.
-fn of_record(
+fn evidence_of_run(
     mut record: RunRecord,
     dir: &Path,
     run_dir: &str,
@@ -246,7 +246,7 @@ fn has_end(history: &History) -> bool {
 }
 
 /// Creates the input for a single run.
-fn of_evidence(evidence: Evidence) -> ReportInput {
+fn from_evidence(evidence: Evidence) -> ReportInput {
     let mut input = from_run(evidence.record, evidence.history);
     for one in &mut input.evidence {
         one.proxy.clone_from(&evidence.proxy);

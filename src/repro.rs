@@ -27,7 +27,7 @@ use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 use crate::{external_choice, lock};
 
 /// Creates the repro of a run.
-pub fn of(spec: &RunSpec, record: &RunRecord) -> Repro {
+pub fn from_run(spec: &RunSpec, record: &RunRecord) -> Repro {
     let server = spec.servers.redis_server.as_ref();
     Repro {
         format: REPRO_FORMAT.to_owned(),
@@ -184,7 +184,7 @@ pub fn specification(
         image: then.image.clone(),
         redis_server: then.redis_server.clone().map(PathBuf::from),
         external: (then.servers.as_ref().filter(|_| needs_them))
-            .map(|table| external_choice::of_table(table, agreed))
+            .map(|table| external_choice::from_table(table, agreed))
             .transpose()?,
     });
     let named = repro.scenario_given.clone();

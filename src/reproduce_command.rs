@@ -20,7 +20,7 @@ pub struct ReproduceCommand(Vec<OsString>);
 
 impl ReproduceCommand {
     /// Returns the command that repeats a run.
-    pub fn of_run(spec: &RunSpec) -> ReproduceCommand {
+    pub fn for_run(spec: &RunSpec) -> ReproduceCommand {
         let mut line = match &spec.source {
             // The file contains everything that does not follow from its own name.
             ScenarioSource::Repro { file, .. } => {
@@ -48,7 +48,7 @@ impl ReproduceCommand {
     }
 
     /// Returns the command that repeats a matrix, in the backends that were chosen.
-    pub fn of_matrix(
+    pub fn for_matrix(
         request: &MatrixRequest,
         backends: impl IntoIterator<Item = BackendName>,
     ) -> ReproduceCommand {
@@ -180,12 +180,12 @@ mod tests {
 
     fn spec(args: &ScenarioArgs) -> Option<RunSpec> {
         args.backend.backend()?;
-        specification::of_args(args).ok()
+        specification::from_args(args).ok()
     }
 
     /// Parses the arguments that a shell would pass for the printed command.
     fn typed(spec: &RunSpec) -> Result<ScenarioArgs, String> {
-        let printed = ReproduceCommand::of_run(spec).to_string();
+        let printed = ReproduceCommand::for_run(spec).to_string();
         let words = words_in_shell(&printed)?;
         let cli = Cli::try_parse_from(words).map_err(|error| format!("{printed}: {error}"))?;
         match cli.command {
@@ -328,7 +328,8 @@ mod tests {
         let Command::Scenario(args) = Cli::parse_from(typed.split_whitespace()).command else {
             panic!("another command");
         };
-        let printed = ReproduceCommand::of_run(&specification::of_args(&args).unwrap()).to_string();
+        let printed =
+            ReproduceCommand::for_run(&specification::from_args(&args).unwrap()).to_string();
         assert_eq!(
             printed,
             "picklock scenario calm --impl redlock --backend external --seed 7 \
@@ -345,7 +346,7 @@ mod tests {
         let Command::Scenario(args) = Cli::parse_from(args).command else {
             panic!("another command");
         };
-        let mut spec = specification::of_args(&args).unwrap();
+        let mut spec = specification::from_args(&args).unwrap();
         spec.backend = BackendName::Process;
         spec.servers.redis_server = Some("/opt/a server".into());
         spec.source = picklock_harness::spec::ScenarioSource::Repro {
@@ -353,7 +354,7 @@ mod tests {
             file: "kept/repro.toml".into(),
         };
         assert_eq!(
-            ReproduceCommand::of_run(&spec).to_string(),
+            ReproduceCommand::for_run(&spec).to_string(),
             "picklock replay kept/repro.toml --backend process --redis-server '/opt/a server'"
         );
     }

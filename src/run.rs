@@ -85,7 +85,7 @@ pub async fn execute(
             break;
         }
         let line = "the run was inconclusive because this machine was too slow: rerunning it\n";
-        print::beside(reporting.json, &Inert::literal(line));
+        print::note(reporting.json, &Inert::literal(line));
         (result, record) = run_once(&spec, &chosen, reporting, &interrupt).await?;
     }
     if let Some(left) = &result.left_behind {
@@ -100,14 +100,14 @@ pub async fn execute(
         let text = terminal::run(&record, &result.history, print::width(), reporting.detail);
         print::out(&text);
         if let Some(out) = &reporting.out {
-            print::out(&look_closer(out, &record).unwrap_or_default());
+            print::out(&inspection_advice(out, &record).unwrap_or_default());
         }
     }
     Ok(record)
 }
 
 /// Returns advice on inspecting a saved run with a violation.
-fn look_closer(out: &Path, record: &RunRecord) -> Option<Inert> {
+fn inspection_advice(out: &Path, record: &RunRecord) -> Option<Inert> {
     let dir = out.display().to_string();
     let dir = quoted(&dir);
     let at_ns = record.verdicts.values().filter_map(|it| it.at_ns).min()?;
@@ -144,9 +144,9 @@ fn announce(spec: &RunSpec, chosen: &ChosenBackend, reporting: &Reporting) {
         chosen.reason,
         spec.seed
     );
-    print::beside(reporting.json, &line);
+    print::note(reporting.json, &line);
     for note in &chosen.notes {
-        print::beside(reporting.json, &inert!("  {}\n", note));
+        print::note(reporting.json, &inert!("  {}\n", note));
     }
     let workers = spec.scenario.workload.workers;
     if workers > MANY_WORKERS && !spec.lock.is_in_process() && !reporting.quiet {
@@ -170,13 +170,13 @@ pub fn record(spec: &RunSpec, chosen: &ChosenBackend, result: &RunResult) -> Run
         redis: result.redis.clone(),
         latency: latency::from_history(history),
         phases: result.phases,
-        reproduce: ReproduceCommand::of_run(spec).to_string(),
+        reproduce: ReproduceCommand::for_run(spec).to_string(),
     };
     let mut record = assemble(history, judge(history), about);
     if let Some(logs) = &result.logs {
         record
             .trouble
-            .extend(worker_stderr::of(history, logs.path()));
+            .extend(worker_stderr::explain_failures(history, logs.path()));
     }
     record
 }

@@ -18,7 +18,7 @@ use picklock_reports::{documents, repro as repro_text};
 use crate::exit::Failure;
 use crate::output_directory::OutputDirectory;
 use crate::repro;
-use crate::saved_run::{self, WIRE};
+use crate::saved_run::{self, COMMAND_LOG};
 use crate::untrusted_file::gzip_path;
 
 /// A directory for one run. No other user of the machine can read it: a history names programs and keys, and a log may
@@ -111,7 +111,7 @@ impl RunDirectory {
             self.copy_logs(logs.path())?;
         }
         if let Some(proxy) = &result.command_log {
-            self.write(WIRE, |file| proxy.write(file))?;
+            self.write(COMMAND_LOG, |file| proxy.write(file))?;
         }
         self.write("history.jsonl", |file| write_history(history, file))?;
         if history.header.key_history {
@@ -126,7 +126,7 @@ impl RunDirectory {
     /// Returns an error if a file cannot be written.
     pub fn describe(&self, spec: &RunSpec, record: &RunRecord) -> Result<(), Failure> {
         let name = repro_text::FILE;
-        let text = repro_text::text(&repro::of(spec, record))
+        let text = repro_text::text(&repro::from_run(spec, record))
             .map_err(|error| Failure::Environment(inert!("cannot write {}: {}", name, error)))?;
         self.write(name, |file| file.write_all(text.as_bytes()))?;
         // Written last: a directory with a run.json is complete.
@@ -136,18 +136,18 @@ impl RunDirectory {
     }
 
     /// Compresses the command log to about a twentieth of its size. It makes up nine tenths of a saved run.
-    pub fn compress_wire(&self) -> Result<(), Failure> {
-        let path = self.path(WIRE);
-        let Ok(mut log) = self.output.open(&self.inside.join(WIRE)) else {
+    pub fn compress_command_log(&self) -> Result<(), Failure> {
+        let path = self.path(COMMAND_LOG);
+        let Ok(mut log) = self.output.open(&self.inside.join(COMMAND_LOG)) else {
             return Ok(());
         };
-        let packed = gzip_path(Path::new(WIRE));
+        let packed = gzip_path(Path::new(COMMAND_LOG));
         self.write(&packed.to_string_lossy(), |file| {
             let mut encoder = GzEncoder::new(file, Compression::fast());
             io::copy(&mut log, &mut encoder)?;
             encoder.finish().map(drop)
         })?;
-        let removed = self.output.remove_file(&self.inside.join(WIRE));
+        let removed = self.output.remove_file(&self.inside.join(COMMAND_LOG));
         removed.map_err(Failure::at("remove", &path))
     }
 

@@ -14,13 +14,13 @@ use crate::untrusted_file::{self, Links, MAX_HISTORY_LENGTH};
 pub const HISTORY: &str = "history.jsonl";
 
 /// File name of a run's command log.
-pub const WIRE: &str = "commands.jsonl";
+pub const COMMAND_LOG: &str = "commands.jsonl";
 
 /// The files of a run directory besides the logs.
 pub const FILES: [&str; 6] = [
     "run.json",
     HISTORY,
-    WIRE,
+    COMMAND_LOG,
     "commands.jsonl.gz",
     "key-history.jsonl",
     picklock_reports::repro::FILE,
@@ -77,10 +77,10 @@ pub fn parent(file: &Path) -> &Path {
 
 /// Returns the paths that a report of this path covers. A file next to a record refers to the record, and a directory
 /// with no run, matrix or search refers to the runs below it.
-pub fn meant(path: &Path) -> Vec<PathBuf> {
+pub fn report_paths(path: &Path) -> Vec<PathBuf> {
     let name = path.file_name().and_then(|name| name.to_str());
-    let is_beside = name.is_some_and(|name| FILES.contains(&name) && name != "run.json");
-    if path.is_file() && is_beside {
+    let is_next_to_record = name.is_some_and(|name| FILES.contains(&name) && name != "run.json");
+    if path.is_file() && is_next_to_record {
         return vec![parent(path).to_owned()];
     }
     let has = |file: &str| path.join(file).exists();

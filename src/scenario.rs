@@ -12,7 +12,7 @@ use crate::specification;
 /// # Errors
 /// Returns an error if the usage is wrong, or if the machine cannot run it.
 pub async fn run(args: ScenarioArgs) -> Result<u8, Failure> {
-    let spec = specification::of_args(&args)?;
+    let spec = specification::from_args(&args)?;
     let reporting = Reporting {
         json: args.json,
         out: args.out,

@@ -26,7 +26,7 @@ use crate::untrusted_file::{self, Links, MAX_TEXT_LENGTH};
 ///
 /// # Errors
 /// Returns an error if the command line or the scenario file is invalid.
-pub fn of_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
+pub fn from_args(args: &ScenarioArgs) -> Result<RunSpec, Failure> {
     let named = args.lock.named();
     let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
     let lock = lock::named(&named, &args.options, &impls)?;

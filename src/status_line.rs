@@ -50,7 +50,7 @@ impl StatusLine {
     }
 
     /// Prints a line above the status line.
-    pub fn say(&self, line: &Inert) {
+    pub fn print_line(&self, line: &Inert) {
         match self {
             StatusLine::Nothing => {}
             StatusLine::Lines => print::err(&inert!("{}\n", line)),

@@ -26,12 +26,12 @@ pub enum Links {
     Refused,
 }
 
-/// Opens a regular file that is not longer than `most` bytes. Opening never blocks: a FIFO without a writer is refused
+/// Opens a regular file that is not longer than `max` bytes. Opening never blocks: a FIFO without a writer is refused
 /// like any other.
 ///
 /// # Errors
 /// Returns an error with a message if the file cannot be opened, is of another kind, or is too long.
-pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<>> {
+pub fn open(path: &Path, max: u64, links: Links) -> io::Result<impl Read + use<>> {
     let mut flags = OFlags::NONBLOCK;
     if links == Links::Refused {
         refuse(fs::symlink_metadata(path)?.file_type())?;
@@ -48,22 +48,22 @@ pub fn open(path: &Path, most: u64, links: Links) -> io::Result<impl Read + use<
         .open(path)?;
     let found = file.metadata()?;
     refuse(found.file_type())?;
-    if found.len() > most {
+    if found.len() > max {
         return Err(io::Error::other(format!(
-            "too large ({} bytes, limit {most})",
+            "too large ({} bytes, limit {max})",
             found.len()
         )));
     }
-    Ok(Bounded { file, left: most })
+    Ok(Bounded { file, left: max })
 }
 
 /// Reads a whole text file; see [`open`].
 ///
 /// # Errors
 /// Returns an error like [`open`], and if the file is not UTF-8.
-pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
+pub fn read(path: &Path, max: u64, links: Links) -> io::Result<String> {
     let mut text = String::new();
-    open(path, most, links)?.read_to_string(&mut text)?;
+    open(path, max, links)?.read_to_string(&mut text)?;
     Ok(text)
 }
 
@@ -72,15 +72,15 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<String> {
 ///
 /// # Errors
 /// Returns an error like [`read`], and if the file is not gzip.
-pub fn read_plain_or_gzip(path: &Path, most: u64, links: Links) -> io::Result<String> {
-    match read(path, most, links) {
+pub fn read_plain_or_gzip(path: &Path, max: u64, links: Links) -> io::Result<String> {
+    match read(path, max, links) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         read => return read,
     }
     let mut text = String::new();
-    let packed = open(&gzip_path(path), most, links)?;
+    let packed = open(&gzip_path(path), max, links)?;
     let file = GzDecoder::new(packed);
-    Bounded { file, left: most }.read_to_string(&mut text)?;
+    Bounded { file, left: max }.read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -58,11 +58,11 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
             Some(format!("as in `{call}`{names}"))
         }
         ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
-            of_subcommand(text(ContextKind::InvalidSubcommand)?, args)
+            subcommand_hint(text(ContextKind::InvalidSubcommand)?, args)
         }
         ErrorKind::UnknownArgument => {
             let word = text(ContextKind::InvalidArg)?;
-            unquoted(word, args).or_else(|| of_argument(word, command))
+            unquoted(word, args).or_else(|| argument_hint(word, command))
         }
         ErrorKind::InvalidValue if command == "init" && error.get(ContextKind::SuggestedValue).is_none() => {
             Some("an adapter in another language is a program that answers a few requests: `picklock docs protocol` describes them, and `picklock init --lang bash` writes the shortest example".into())
@@ -75,7 +75,7 @@ pub fn hint(error: &clap::Error, args: &[String]) -> Option<String> {
 }
 
 /// Returns advice for a first word that is not a command: it may be the name of a scenario, a lock or an adapter.
-fn of_subcommand(word: &str, args: &[String]) -> Option<String> {
+fn subcommand_hint(word: &str, args: &[String]) -> Option<String> {
     if args.get(1).is_some_and(|first| first == "adapter") {
         return Some(format!("did you mean `picklock adapter check {word}`?"));
     }
@@ -127,7 +127,7 @@ fn unquoted(word: &str, args: &[String]) -> Option<String> {
 }
 
 /// Returns advice for an argument that the command does not have.
-fn of_argument(word: &str, command: &str) -> Option<String> {
+fn argument_hint(word: &str, command: &str) -> Option<String> {
     if let Some((old, new)) = RETIRED.iter().find(|(old, _)| *old == word) {
         return Some(format!("`{old}` is now `{new}`"));
     }

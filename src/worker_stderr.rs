@@ -14,7 +14,7 @@ pub const MAX_LINE_LENGTH: usize = 500;
 
 /// Returns the lines that explain the failure of each worker that died on its own or broke the protocol: the start of
 /// its fatal trace, or else its last lines. `logs` is the directory of the workers' logs.
-pub fn of(history: &History, logs: &Path) -> Vec<String> {
+pub fn explain_failures(history: &History, logs: &Path) -> Vec<String> {
     let events = history.events.iter();
     let failed: BTreeSet<usize> = events
         .filter_map(|event| match event.what {

@@ -6,9 +6,9 @@
 # You define, in bash:
 #   open_lock TIMEOUT_MS NODE...   the nodes are URLs such as redis://HOST:PORT
 #   acquire KEY TTL_MS WAIT_MS     call `grant TOKEN [FENCE]`, and return 0; or return 1: refused
-#   extend KEY TOKEN TTL_MS        the same; leave it out if the lock cannot be extended
+#   extend KEY TOKEN TTL_MS        the same; omit it if the lock cannot be extended
 #   release KEY TOKEN              return 0: released, 1: it was no longer ours
-#   terminate                      clean up after SIGTERM; leave it out, and SIGTERM ends the process at once
+#   terminate                      clean up after SIGTERM; without it, SIGTERM ends the process at once
 # If one of them fails, it calls `fail definite|unclear MESSAGE` and returns 2. `definite` means that the request
 # certainly had no effect: no key was changed. When in doubt, use `unclear`.
 #
@@ -33,9 +33,9 @@ now() {
     now_ms=$((10#${up/./} * 10))
 }
 
-# try_for WAIT_MS COMMAND...: calls the command until it succeeds, fails with 2 or more, or the wait is over; if that is
-# 0, once. For locks that do not wait themselves. It records when the command that took the lock was sent. Without that
-# the answer has no `valid_ms`, and Picklock bounds the lease by its own clock.
+# try_for WAIT_MS COMMAND...: calls the command until it succeeds, fails with 2 or more, or the wait is over. If the wait
+# is 0, calls it once. For locks that do not wait by themselves. It records when the command that took the lock was
+# sent. Otherwise the answer has no `valid_ms`, and Picklock bounds the lease by its own clock.
 try_for() {
     local _pl_wait_ms=$1 _pl_began _pl_status _pl_pause_ms
     shift

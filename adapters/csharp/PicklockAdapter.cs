@@ -31,7 +31,7 @@ namespace MyLock
         private static readonly ConcurrentDictionary<string, object> ClientOf =
             new ConcurrentDictionary<string, object>();
 
-        // What reports the loss of each grant, by its token.
+        // The function that reports the loss of each grant, by its token.
         private static readonly ConcurrentDictionary<string, IDisposable> Watches =
             new ConcurrentDictionary<string, IDisposable>();
         private const int PollMs = 5;
@@ -57,7 +57,7 @@ namespace MyLock
         }
 
         /// <summary>Calls <paramref name="attempt"/> until it returns a grant or the wait is over; with zero,
-        /// once. For locks that do not wait themselves. It gives up between two attempts, and never within
+        /// once. For locks that do not wait by themselves. It gives up between two attempts, and never within
         /// one.</summary>
         public static async Task<Grant> TryFor(
             TimeSpan wait, Func<Task<Grant>> attempt, CancellationToken givenUp = default(CancellationToken))

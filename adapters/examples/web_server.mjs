@@ -14,7 +14,7 @@ import { RespClient } from "../node/resp_client.mjs";
 
 const DELETE_IF_MINE = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])";
 
-/** The shop: POST /checkout takes the lock of an item: 200, 409 if another request has it, 410 if it was lost meanwhile. */
+/** The shop: POST /checkout takes the lock of an item. Answers: 200; 409 if another request has it; 410 if it was lost. */
 function shop(redis, section) {
   return createServer(async (request, response) => {
     const { key, ttl, wait } = Object.fromEntries(new URL(request.url, "http://shop").searchParams);
@@ -28,7 +28,7 @@ function shop(redis, section) {
       if (!grant) return answer(409);
       let isMine;
       try {
-        // Whom nobody waits for any more does not go in.
+        // A request whose browser has disconnected must not enter the section.
         if (!gone.signal.aborted) await section(request.headers["x-visit"], grant);
       } finally {
         isMine = await redis.command("EVAL", DELETE_IF_MINE, 1, key, token);

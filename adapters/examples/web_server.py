@@ -51,12 +51,12 @@ class SectionFailed(Exception):
     pass
 
 
-# Of the request that this task serves: what tells that it is inside.
+# For the request that this task serves: the future that is resolved when its handler is inside.
 _entered = contextvars.ContextVar("entered")
 
 
 class Browser:
-    """The lock as Picklock asks for it: each acquisition is a request, and each release lets its handler go on."""
+    """The lock that Picklock calls: each acquisition is a request, and each release lets its handler continue."""
 
     def __init__(self, nodes, timeout_ms, options):
         self.shop = Shop(nodes[0], timeout_ms, self.section)

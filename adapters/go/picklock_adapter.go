@@ -33,7 +33,7 @@ func (e Definite) Error() string { return e.Message }
 type Grant struct {
 	// Token is passed back to Release and Extend.
 	Token string
-	// Fence is the fencing token, if the lock has them: larger with every grant.
+	// Fence is the fencing token, if the lock supports fencing: it increases with every grant.
 	Fence *uint64
 	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does not. Without it the answer
 	// has no valid_ms, and Picklock bounds the lease by its own clock.
@@ -77,7 +77,7 @@ type Terminator interface {
 }
 
 // TryFor calls attempt until it returns a grant or wait is over; if wait is 0, once. For locks that do not wait
-// themselves.
+// by themselves.
 func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
 	return TryForContext(context.Background(), wait, attempt)
 }

@@ -42,7 +42,7 @@ public final class PicklockAdapter {
     /** A granted lock.
      *
      * @param token passed back to `release` and `extend`
-     * @param fence the fencing token, if the lock has them: larger with every grant; else null
+     * @param fence the fencing token, if the lock supports fencing: it increases with every grant; else null
      * @param askedAt when the command that took the lock was sent, by System.nanoTime(). `tryFor` sets it if the lock
      * does not. If it is null, the answer has no valid_ms, and Picklock bounds the lease by its own clock. */
     public record Grant(String token, Long fence, Long askedAt) {
@@ -66,7 +66,7 @@ public final class PicklockAdapter {
 
     /** A lock that handles an exception that leaves the section. */
     public interface FailingSections extends Lock {
-        /** Does what an application does when its section fails, and returns the same as `release`. */
+        /** Acts like an application whose section fails, and returns the same as `release`. */
         Boolean sectionFailed(String key, String token) throws Exception;
     }
 
@@ -151,7 +151,7 @@ public final class PicklockAdapter {
         /** One, on the main thread. */
         ONE,
         /** Many. The lock is created once, and each client calls it from its own thread. The thread of a client that
-         * gives up is interrupted: a lock that waits itself may then return null only if it has taken nothing. */
+         * gives up is interrupted: a lock that waits by itself may then return null only if it has taken nothing. */
         THREADS,
         /** Many, with virtual threads, which need JDK 21. The tests use JDK 17; this was tested manually with 25. */
         VIRTUAL_THREADS
@@ -192,7 +192,7 @@ public final class PicklockAdapter {
     }
 
     /** Calls `attempt` until it returns a grant or `waitMs` is over; if that is 0, once. For locks that do not wait
-     * themselves. An interrupt ends it between two attempts, when the lock has not been taken. */
+     * by themselves. An interrupt ends it between two attempts, when the lock has not been taken. */
     public static Grant tryFor(long waitMs, Callable<Grant> attempt) throws Exception {
         long began = System.nanoTime();
         while (true) {

@@ -22,7 +22,7 @@ export class Definite extends Error {}
 export const now = () => performance.now();
 
 /** Calls `attempt` until it returns a grant, `{ token, fence?, askedAt? }`, or `waitMs` is over; if that is 0, once.
- * For locks that do not wait themselves. `askedAt` is the time, by `now`, at which the command that took the lock was
+ * For locks that do not wait by themselves. `askedAt` is the time, by `now`, at which the command that took the lock was
  * sent; this function sets it if the grant does not have it. Without it the answer has no `valid_ms`, and Picklock
  * bounds the lease by its own clock. A `signal` ends the wait, but not an attempt. */
 export async function tryFor(waitMs, attempt, signal) {

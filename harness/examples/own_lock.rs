@@ -1,4 +1,4 @@
-//! Your own lock under test: one with a common bug, and its fix.
+//! Tests your own lock: a version with a common bug, and a fixed version.
 //!
 //! ```sh
 //! cargo run -p picklock-harness --example own_lock            # simulated

@@ -332,21 +332,14 @@ pub struct SharedServers {
 impl SharedServers {
     /// Creates the data of a run on these servers.
     pub fn from_servers(servers: &ExternalServers) -> SharedServers {
-        let places = servers.servers.iter().map(ExternalServer::place).collect();
-        let (cluster, nodes) = if servers.is_cluster {
-            (places, Vec::new())
-        } else {
-            (Vec::new(), places)
-        };
+        let places = || servers.servers.iter().map(ExternalServer::place);
+        let secrets = servers.passwords().map(|it| it.variable().to_owned());
         SharedServers {
             token: format!("{}-", servers.token),
             prefix: servers.key_prefix(),
-            cluster,
-            nodes,
-            secrets: servers
-                .passwords()
-                .map(|it| it.variable().to_owned())
-                .collect(),
+            cluster: places().filter(|_| servers.is_cluster).collect(),
+            nodes: places().filter(|_| !servers.is_cluster).collect(),
+            secrets: secrets.collect(),
         }
     }
 }

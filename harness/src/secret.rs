@@ -62,8 +62,8 @@ impl Secret {
         Cow::Owned(shown)
     }
 
-    /// Compares the beginning of `bytes` with the password, in which each byte may be percent-encoded. `is_all` states
-    /// that no further bytes follow.
+    /// Compares the beginning of `bytes` with the password. Each byte of the password may be percent-encoded in
+    /// `bytes`. `is_all` states that no further bytes follow.
     fn matched(&self, bytes: &[u8], is_all: bool) -> Match {
         let mut at = 0;
         for byte in self.text.bytes() {

@@ -53,7 +53,7 @@ pub struct LockSpec {
     pub configuration: Option<PathBuf>,
     /// The lock's options, in the order in which they were given.
     pub options: Vec<(String, String)>,
-    /// Number of independent nodes that the lock wants, unless the scenario sets another number.
+    /// Number of independent nodes that the lock requests. The scenario may override this number.
     pub nodes: usize,
     /// Minimum number of replicas of each node.
     pub replicas: usize,
@@ -343,9 +343,9 @@ impl RunSpec {
 
     /// Returns how many nodes the lock needs, or `None` if a majority is enough.
     ///
-    /// A lock whose code is in this process and that wants one node uses only one, even if the run has more. It is
-    /// unknown here which node that is, so the lock counts as needing all of them. A program can declare that it needs
-    /// all of its nodes.
+    /// A lock in this process that requests one node uses only one node, even if the run has more nodes. It is unknown
+    /// here which node that is, so the lock counts as needing all of them. A program can declare that it needs all of
+    /// its nodes.
     pub fn quorum(&self) -> Option<usize> {
         (self.uses_one_of_many() || self.lock.needs_every_node).then_some(self.nodes())
     }

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 /// The built-in locks then end their wait, but finish a command in flight, because no client would own the lock that it
 /// takes. So either the lock was not taken, or the user is granted it anyway and releases it.
 #[derive(Debug, Clone, Default)]
-pub struct Canceller(Rc<Wish>);
+pub struct Canceller(Rc<CancelRequest>);
 
 #[derive(Debug, Default)]
-struct Wish {
+struct CancelRequest {
     is_cancelled: Cell<bool>,
     cancelled: Notify,
 }

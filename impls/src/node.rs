@@ -84,7 +84,7 @@ impl Node {
     /// Returns the same node for a background task, over a separate connection if one can be opened. Dropping an
     /// unanswered command would make a shared connection unusable for all its other users.
     #[must_use]
-    pub fn apart(&self) -> Self {
+    pub fn separate(&self) -> Self {
         match &self.open {
             Some(open) => Node {
                 connection: open(),

@@ -79,8 +79,8 @@ impl Nodes {
     }
 
     /// Returns the same nodes over separate connections, for a background task.
-    pub(crate) fn apart(&self) -> Self {
-        Nodes::new(self.0.iter().map(Node::apart).collect())
+    pub(crate) fn separate(&self) -> Self {
+        Nodes::new(self.0.iter().map(Node::separate).collect())
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -71,7 +71,11 @@ pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Bu
 /// lock that uses one node or a majority. The results of the latter do not depend on the number of servers, except in
 /// scenarios that require a certain number. Returns `None` for two nodes, because a majority of two cannot survive the
 /// loss of one.
-pub fn standard(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
+pub fn reference_for(
+    nodes: usize,
+    replicas: usize,
+    claims: Claims,
+) -> Option<&'static BuiltInLock> {
     let alike = || match nodes {
         1 => best(1, 0, claims),
         3.. => best(5, 0, claims),
@@ -97,15 +101,18 @@ mod tests {
             ..claims(true, true)
         };
         assert_eq!(
-            standard(1, 0, semaphore).map(|it| it.name),
+            reference_for(1, 0, semaphore).map(|it| it.name),
             Some("semaphore")
         );
         let leader = Claims {
             kind: Kind::Leader,
             ..claims(false, false)
         };
-        assert_eq!(standard(1, 0, leader).map(|it| it.name), Some("leader"));
-        let names = [1, 3].map(|nodes| standard(nodes, 0, claims(true, true)));
+        assert_eq!(
+            reference_for(1, 0, leader).map(|it| it.name),
+            Some("leader")
+        );
+        let names = [1, 3].map(|nodes| reference_for(nodes, 0, claims(true, true)));
         assert!(names.iter().flatten().all(|lock| lock.kind == Kind::Mutex));
     }
 
@@ -150,7 +157,7 @@ mod tests {
     #[test]
     fn standard_is_a_lock_of_the_same_kind() {
         let name = |nodes, replicas, renews| {
-            standard(nodes, replicas, claims(renews, false)).map(|lock| lock.name)
+            reference_for(nodes, replicas, claims(renews, false)).map(|lock| lock.name)
         };
         assert_eq!(name(1, 2, true), Some("watchdog"));
         assert_eq!(name(1, 1, false), Some("replicated"));

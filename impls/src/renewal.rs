@@ -30,22 +30,22 @@ enum Word {
 
 /// The rules that make renewing safe. Each mutant lacks one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Habits {
+pub(crate) struct RenewalRules {
     /// Whether an expired lease is no longer renewed.
-    pub(crate) minds_the_lease: bool,
+    pub(crate) respects_lease: bool,
     /// Whether the holder gets a loss report.
-    pub(crate) tells_of_loss: bool,
+    pub(crate) reports_loss: bool,
     /// Whether a released lock is no longer renewed.
     pub(crate) ends_at_release: bool,
     /// Whether each grant has its own renewal.
     pub(crate) renews_every_grant: bool,
 }
 
-impl Habits {
+impl RenewalRules {
     /// All rules, as a sound lock needs.
-    pub(crate) const SOUND: Habits = Habits {
-        minds_the_lease: true,
-        tells_of_loss: true,
+    pub(crate) const SOUND: RenewalRules = RenewalRules {
+        respects_lease: true,
+        reports_loss: true,
         ends_at_release: true,
         renews_every_grant: true,
     };
@@ -62,17 +62,17 @@ impl Drop for Task {
 
 /// The renewals of one client, by the token of the grant.
 pub(crate) struct Renewals {
-    habits: Habits,
+    rules: RenewalRules,
     tasks: BTreeMap<String, Task>,
     speak: UnboundedSender<(String, Word)>,
     words: UnboundedReceiver<(String, Word)>,
 }
 
 impl Renewals {
-    pub(crate) fn new(habits: Habits) -> Self {
+    pub(crate) fn new(rules: RenewalRules) -> Self {
         let (speak, words) = unbounded_channel();
         Renewals {
-            habits,
+            rules,
             tasks: BTreeMap::new(),
             speak,
             words,
@@ -93,17 +93,17 @@ impl Renewals {
         let Some(valid_until) = grant.valid_until else {
             return;
         };
-        let rhythm = Rhythm {
-            habits: self.habits,
+        let timing = Timing {
+            rules: self.rules,
             every: options.duration(&RENEW_EVERY, ttl),
             retry: options.duration(&RETRY_DELAY, ttl),
         };
         let token = grant.token.clone();
         let speak = self.speak.clone();
         let say = move |word| speak.send((token.clone(), word)).is_ok();
-        let task = keep_alive(rhythm, valid_until, renew, say);
+        let task = keep_alive(timing, valid_until, renew, say);
         let task = Task(tokio::task::spawn_local(task));
-        if !self.habits.renews_every_grant {
+        if !self.rules.renews_every_grant {
             self.tasks.clear();
         }
         self.tasks.insert(grant.token.clone(), task);
@@ -111,7 +111,7 @@ impl Renewals {
 
     /// Stops the renewal. No further notices about it are reported.
     pub(crate) fn end(&mut self, grant: &Grant) {
-        if self.habits.ends_at_release {
+        if self.rules.ends_at_release {
             self.tasks.remove(&grant.token);
         }
     }
@@ -141,8 +141,8 @@ impl Renewals {
 
 /// The timing of a renewal.
 #[derive(Debug, Clone, Copy)]
-struct Rhythm {
-    habits: Habits,
+struct Timing {
+    rules: RenewalRules,
     /// Pause after a successful renewal.
     every: Duration,
     /// Pause after a failed renewal.
@@ -152,12 +152,12 @@ struct Rhythm {
 /// Renews until the lease is lost, which is the last report, or the receiver is gone. A failed request is not a loss,
 /// so it is retried for as long as the lease runs.
 async fn keep_alive(
-    rhythm: Rhythm,
+    timing: Timing,
     mut until: Deadline,
     mut renew: impl AsyncFnMut() -> Result<Option<Deadline>, LockError>,
     say: impl Fn(Word) -> bool,
 ) {
-    let (mut pause, mut failed) = (rhythm.every, false);
+    let (mut pause, mut failed) = (timing.every, false);
     loop {
         // Without a lease there is no deadline. Failed requests are then repeated with growing pauses, because the
         // server may be gone permanently.
@@ -166,24 +166,24 @@ async fn keep_alive(
         tokio::time::sleep(if is_unhurried { pause } else { pause.min(left) }).await;
         // Check the lease before each request to Redis, also after a freeze.
         let left = until.left();
-        if left.is_zero() && rhythm.habits.minds_the_lease {
+        if left.is_zero() && timing.rules.respects_lease {
             break;
         }
-        let patience = if left.is_zero() { rhythm.every } else { left };
+        let patience = if left.is_zero() { timing.every } else { left };
         match tokio::time::timeout(patience, renew()).await {
             Ok(Ok(Some(valid_until))) => {
                 until = valid_until;
                 if !say(Word::Extended(until)) {
                     return;
                 }
-                (pause, failed) = (rhythm.every, false);
+                (pause, failed) = (timing.every, false);
             }
-            Ok(Err(_)) if is_unhurried => pause = (2 * pause).min(rhythm.every),
-            Ok(Err(_)) => (pause, failed) = (rhythm.retry, true),
+            Ok(Err(_)) if is_unhurried => pause = (2 * pause).min(timing.every),
+            Ok(Err(_)) => (pause, failed) = (timing.retry, true),
             Ok(Ok(None)) | Err(_) => break,
         }
     }
-    if rhythm.habits.tells_of_loss {
+    if timing.rules.reports_loss {
         // If the receiver is gone, the report is not needed.
         say(Word::Lost);
     }
@@ -198,10 +198,10 @@ mod tests {
     /// A renewal that ignores the end of its lease must not spin while no server can be reached.
     #[tokio::test(start_paused = true)]
     async fn failing_renewal_without_a_lease_pauses() {
-        let rhythm = Rhythm {
-            habits: Habits {
-                minds_the_lease: false,
-                ..Habits::SOUND
+        let timing = Timing {
+            rules: RenewalRules {
+                respects_lease: false,
+                ..RenewalRules::SOUND
             },
             every: Duration::from_millis(500),
             retry: Duration::from_millis(50),
@@ -212,7 +212,7 @@ mod tests {
             Err(LockError::Ambiguous("no connection".to_owned()))
         };
         let over = Deadline::after(Duration::ZERO);
-        let renewing = keep_alive(rhythm, over, renew, |_| true);
+        let renewing = keep_alive(timing, over, renew, |_| true);
         let ended = tokio::time::timeout(Duration::from_secs(1), renewing).await;
         assert!(ended.is_err(), "it goes on");
         // After 0, 50, 150, 350 and 750 ms: the pauses grow.

@@ -1,11 +1,11 @@
-//! A lock that is renewed while its holder works, built from any lock.
+//! Adds background renewal to any lock that can be renewed.
 
 use std::time::Duration;
 
 use crate::contract::{Grant, Lock, LockError, Notice, Taken};
 use crate::lease::Lease;
 use crate::options::Options;
-use crate::renewal::{Habits, Renewals};
+use crate::renewal::{RenewalRules, Renewals};
 use crate::stopwatch::Deadline;
 
 /// A lock whose lease a background task can renew.
@@ -30,10 +30,10 @@ pub(crate) struct Renewing<L> {
 }
 
 impl<L: Renewable> Renewing<L> {
-    pub(crate) fn new(lock: L, habits: Habits) -> Self {
+    pub(crate) fn new(lock: L, rules: RenewalRules) -> Self {
         Renewing {
             lock,
-            renewals: Renewals::new(habits),
+            renewals: Renewals::new(rules),
         }
     }
 

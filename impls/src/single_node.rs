@@ -15,8 +15,8 @@ impl SingleNode {
     }
 
     /// Returns the same server over a separate connection, for a background task.
-    pub(crate) fn apart(&self) -> Self {
-        SingleNode(self.0.as_ref().map(Node::apart))
+    pub(crate) fn separate(&self) -> Self {
+        SingleNode(self.0.as_ref().map(Node::separate))
     }
 
     /// Returns the connection.

@@ -64,13 +64,16 @@ pub(crate) struct Varied<V> {
     /// The original lock, with the connection and the context.
     pub(crate) original: SetNxPx,
     /// The variation, with its state.
-    pub(crate) way: V,
+    pub(crate) variation: V,
 }
 
 impl<V> Varied<V> {
-    pub(crate) fn new(nodes: Vec<Node>, context: Context, way: V) -> Self {
+    pub(crate) fn new(nodes: Vec<Node>, context: Context, variation: V) -> Self {
         let original = SetNxPx::new(nodes, context);
-        Varied { original, way }
+        Varied {
+            original,
+            variation,
+        }
     }
 }
 

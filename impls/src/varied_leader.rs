@@ -11,7 +11,7 @@ use crate::lease::Lease;
 use crate::locks::fenced::SET_AND_COUNT;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::locks::watchdog;
-use crate::renewal::{Habits, Renewals};
+use crate::renewal::{RenewalRules, Renewals};
 use crate::stopwatch::{Deadline, Stopwatch};
 use crate::{BuiltInLock, Context, DynLock, Kind, Node};
 
@@ -38,7 +38,7 @@ pub(crate) enum Mistake {
 #[derive(Debug, Clone)]
 struct Term {
     token: String,
-    /// The end of the lease as far as the client knows. A leader never acts after it.
+    /// The end of the lease as computed by the client. A leader never acts after it.
     until: Deadline,
     is_lost: bool,
 }
@@ -71,14 +71,14 @@ pub(crate) const fn election(
 impl Leader {
     pub(crate) fn new(nodes: Vec<Node>, context: Context, mistake: Option<Mistake>) -> Self {
         let believes = matches!(mistake, Some(Mistake::Believes | Mistake::AnyKey));
-        let habits = Habits {
-            tells_of_loss: !believes,
+        let rules = RenewalRules {
+            reports_loss: !believes,
             ends_at_release: mistake != Some(Mistake::KeepsOn),
-            ..Habits::SOUND
+            ..RenewalRules::SOUND
         };
         Leader {
             original: SetNxPx::new(nodes, context),
-            renewals: Renewals::new(habits),
+            renewals: Renewals::new(rules),
             term: None,
             mistake,
         }
@@ -87,7 +87,7 @@ impl Leader {
     /// Renews the lease of `grant` in the background until the client resigns.
     fn watch(&mut self, key: &str, grant: &Grant, lease: Lease) {
         let mut extension = self.original.extension(key, &grant.token, lease);
-        let mut writer = self.original.redis.apart();
+        let mut writer = self.original.redis.separate();
         let set = {
             let mut set = redis::cmd("SET");
             set.arg(key).arg(&grant.token);
@@ -96,15 +96,15 @@ impl Leader {
         };
         let mistake = self.mistake;
         let renewal = async move || {
-            let asked = Stopwatch::start();
+            let requested = Stopwatch::start();
             match mistake {
                 Some(Mistake::Revives) => {
                     writer.ask::<()>(set.clone()).await?;
-                    Ok(Some(lease.until(asked)))
+                    Ok(Some(lease.until(requested)))
                 }
                 Some(Mistake::RolledBack) => {
                     extension.ask().await?;
-                    Ok(Some(lease.until(asked)))
+                    Ok(Some(lease.until(requested)))
                 }
                 _ => extension.ask().await,
             }
@@ -148,8 +148,8 @@ impl Attempts for Leader {
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
-        let grant = lease.grant(name, asked);
+        let requested = Stopwatch::start();
+        let grant = lease.grant(name, requested);
         if self.mistake == Some(Mistake::EpochExpires) {
             let taken = self.original.attempt(key, name, lease).await?;
             let Some(grant) = taken else { return Ok(None) };

@@ -69,7 +69,7 @@ impl VariedReadWriteLock {
 
     /// Takes the lock with one script, with a mistake.
     async fn take(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let holder = self.original.holder(name);
         let taken: bool = TAKE_ANY_HOLD
             .key(key)
@@ -79,12 +79,12 @@ impl VariedReadWriteLock {
             .arg(self.mistake.argument())
             .invoke_async(self.original.redis.connection()?)
             .await?;
-        Ok(taken.then(|| lease.grant(holder, asked)))
+        Ok(taken.then(|| lease.grant(holder, requested)))
     }
 
     /// Checks for other holders, and adds its own hold in a second command if no holder excludes it.
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let holder = self.original.holder(name);
         let is_reader = self.original.is_reader;
         let redis = &mut self.original.redis;
@@ -97,7 +97,7 @@ impl VariedReadWriteLock {
         redis
             .ask::<u64>(Cmd::zadd(key, &holder, now_ms + lease.millis()))
             .await?;
-        Ok(Some(lease.grant(holder, asked)))
+        Ok(Some(lease.grant(holder, requested)))
     }
 }
 

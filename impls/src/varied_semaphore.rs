@@ -62,7 +62,7 @@ impl VariedSemaphore {
 
     /// Takes a permit by one script, with a mistake.
     async fn take(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = TAKE_ANY_PERMIT
             .key(key)
             .arg(name)
@@ -73,19 +73,19 @@ impl VariedSemaphore {
             .arg(self.original.permits)
             .invoke_async(self.original.redis.connection()?)
             .await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 
     /// Counts the permits, and takes one in a second command if one is free.
     async fn count_and_add(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let redis = &mut self.original.redis;
         let now_ms = redis.remove_expired(key).await?;
         let taken: u32 = redis.ask(Cmd::zcard(key)).await?;
         if taken + self.original.permits > self.original.context.capacity {
             return Ok(None);
         }
-        let grant = lease.grant(name, asked);
+        let grant = lease.grant(name, requested);
         for permit in permits::names(&grant) {
             redis
                 .ask::<u64>(Cmd::zadd(key, permit, now_ms + lease.millis()))

@@ -75,7 +75,7 @@ func TTL(ttl time.Duration) Option {
 // Out is the directory of the failed runs. The default is .picklock in the package's directory.
 func Out(directory string) Option { return func(s *settings) { s.out = directory } }
 
-// SkipUnknown skips a run that cannot be judged. By default it fails.
+// SkipUnknown skips an inconclusive run. By default it fails.
 func SkipUnknown() Option { return func(s *settings) { s.skipUnknown = true } }
 
 // Parallel runs the scenarios side by side, as far as go test allows.

@@ -11,7 +11,7 @@ export interface Grant {
 
 type Answer<T> = T | Promise<T>;
 
-/** The class that a lock's module exports by default. It has `tryAcquire`, or `acquire` if it waits itself. */
+/** The class that a lock's module exports by default. It has `tryAcquire`, or `acquire` if it waits by itself. */
 export interface Lock {
   tryAcquire?(key: string, ttlMs: number): Answer<string | Grant | null | false>;
   acquire?(key: string, ttlMs: number, waitMs: number, signal?: AbortSignal): Answer<string | Grant | null | false>;
@@ -40,7 +40,7 @@ export interface SuiteSettings extends RunSettings {
   /** Names of scenarios, patterns such as `late-*`, or paths of scenario files. */
   scenarios?: string[];
   profile?: "quick";
-  /** Treatment of a run that cannot be judged. Default: fail */
+  /** Treatment of an inconclusive run. Default: fail */
   unknown?: "fail" | "skip";
 }
 

@@ -20,7 +20,7 @@ export class Violation extends Error {
   }
 }
 
-/** The run could not be judged. */
+/** The run was inconclusive. */
 export class Inconclusive extends PicklockError {
   name = "Inconclusive";
 }

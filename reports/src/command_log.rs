@@ -14,7 +14,7 @@ const FORMAT: &str = "picklock-proxy/1";
 /// A command or a reply. Times are nanoseconds on the run's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Message {
-    /// When the proxy had received all of it.
+    /// Time at which the proxy had received the complete message.
     pub at_ns: u64,
     /// When the proxy forwarded it, or `None` if it did not.
     #[serde(default)]

@@ -212,8 +212,8 @@ pub(crate) fn escaped_json(document: &str, is_hidden: impl Fn(char) -> bool) -> 
     shown
 }
 
-/// Escapes these characters in a TOML document too, which must be written by a library and have no comments. A string
-/// with such a character, or with a command of a runner, becomes a basic string on one line.
+/// Escapes these characters in a TOML document. The document must come from a TOML library, and must not contain
+/// comments. A string with such a character, or with a command of a runner, becomes a basic string on one line.
 pub fn visible_toml(document: &str) -> String {
     let mut shown = String::with_capacity(document.len() + 16);
     let mut rest = document;

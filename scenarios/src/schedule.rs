@@ -15,15 +15,15 @@ pub struct Schedule {
     pub interval: LeaseDuration,
     /// Number of ticks.
     pub ticks: u32,
-    /// How much later the last client gets each tick than the first one, because their clocks differ. The others are
-    /// evenly spread between them.
+    /// Delay with which the last client gets each tick, compared with the first one, because their clocks differ. The
+    /// others are evenly spread between them.
     pub clock_shift: LeaseDuration,
-    /// What happens to a tick that comes while an earlier job still runs.
+    /// Treatment of a tick that comes while an earlier job is still running.
     #[serde(skip_serializing_if = "is_default")]
     pub missed: MissedTicks,
 }
 
-/// What happens to a tick at which no client could begin the job.
+/// Treatment of a tick at which no client could begin the job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissedTicks {

@@ -38,7 +38,7 @@ pub fn shown_line(text: &str, number: usize) -> Option<String> {
     })
 }
 
-/// Returns a problem without what may be a secret. `is_hidden` is whether a part of its line is not shown.
+/// Returns a problem without any part that may be a secret. `is_hidden` states whether a part of its line is hidden.
 pub fn shown_problem(problem: &str, is_hidden: bool) -> String {
     let quote = problem.find(['"', '`']);
     let is_of_value = ["invalid type: ", "invalid value: "];

@@ -5,7 +5,7 @@ pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Declares an enum whose variants also have the strings under which serde knows them.
+/// Declares an enum with the strings that serde uses for its variants.
 macro_rules! string_enum {
     (
         $(#[$about:meta])*

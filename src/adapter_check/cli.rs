@@ -46,12 +46,12 @@ pub struct AdapterCheckArgs {
 }
 
 const CHECK_HELP: &str = "\
-Starts the adapter twice, over a Redis server of its own. Each check is one line:
+Starts the adapter twice, with its own Redis server. Each check is one line:
   ✓  passed, sometimes with a remark
-  ✗  failed: what is wrong, the line that shows it, and the paragraph of the protocol that asks it
-  –  not offered, which is no fault
+  ✗  failed: the problem, the line that shows it, and the section of the protocol to read
+  –  not offered, which is not a failure
   ·  skipped after an earlier failure
-A broken lock can fail a check, too. Scenarios tell a broken lock from a broken adapter.
+A broken lock can fail a check, too. Scenarios distinguish a broken lock from a broken adapter.
 
 Exit codes:
   0  no check failed

@@ -169,13 +169,13 @@ pub fn check_number(
     if bounds.contains(&number) {
         return Ok(());
     }
-    let (least, most) = (bounds.start(), bounds.end());
-    Err(format!("{key} = {number}: expected {least} to {most}"))
+    let (min, max) = (bounds.start(), bounds.end());
+    Err(format!("{key} = {number}: expected {min} to {max}"))
 }
 
 /// Refuses variables that the operating system cannot pass on or that Picklock sets itself.
 pub fn check_variable(name: &str, value: &str) -> Result<(), String> {
-    // What follows an equals sign may be a password.
+    // The text after an equals sign may be a password.
     let shown = name.split('=').next().unwrap_or_default();
     if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
         return Err(format!(

@@ -25,9 +25,9 @@ impl BaselineFile {
     /// Returns the file that the user named, otherwise the one that the configuration names, otherwise the default. The
     /// last two are relative to the configuration, so that two configurations do not share a baseline by accident.
     pub fn named(typed: Option<&Path>, config: &Path, configured: Option<&Path>) -> BaselineFile {
-        let beside = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
+        let configured_path = config.with_file_name(configured.unwrap_or(Path::new(DEFAULT)));
         BaselineFile {
-            path: typed.map_or(beside, Path::to_owned),
+            path: typed.map_or(configured_path, Path::to_owned),
             is_named: typed.or(configured).is_some(),
         }
     }

@@ -14,7 +14,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
     pub config: PathBuf,
     /// Baseline file to compare with. Default: the file that the configuration names, or
-    /// picklock-baseline.json beside it.
+    /// picklock-baseline.json next to it.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Replace the baseline with this run, if it is complete, and print what changes.

@@ -49,10 +49,10 @@ impl Config {
             configuration::read(path).map_err(|error| configuration::unreadable(path, &error))?;
         let tables = Tables::read(&source)?;
         let impls = ConfiguredLocks::from_tables(&source, &tables, path)?;
-        Ok(Config::of(source, tables, impls, agreed)?)
+        Ok(Config::from_tables(source, tables, impls, agreed)?)
     }
 
-    fn of(
+    fn from_tables(
         source: Source,
         tables: Tables,
         impls: ConfiguredLocks,

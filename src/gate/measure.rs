@@ -51,13 +51,13 @@ pub async fn run(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<GateRuns, Failure> {
-    let mut ran = GateRuns::default();
+    let mut results = GateRuns::default();
     for plan in plans {
         let unpaired = |key: &CellKey| !rules.is_paired(key);
-        let kept = directory.cloned();
-        let cells = plan.run(unpaired, None, kept, quiet, interrupt).await?;
-        ran.matrix.cells.extend(cells);
-        ran.matrix.skipped.extend(plan.skipped.iter().cloned());
+        let output = directory.cloned();
+        let cells = plan.run(unpaired, None, output, quiet, interrupt).await?;
+        results.matrix.cells.extend(cells);
+        results.matrix.skipped.extend(plan.skipped.iter().cloned());
     }
     for plan in plans {
         for (key, scenario) in plan.cells() {
@@ -76,13 +76,13 @@ pub async fn run(
             };
             let whole = run_pairs(&mut paired, plan, &control, config.pairs, quiet, interrupt);
             if let Some(cell) = whole.await? {
-                ran.matrix.cells.push(cell);
-                ran.paired.push(paired);
+                results.matrix.cells.push(cell);
+                results.paired.push(paired);
             }
         }
     }
-    ran.matrix.interrupted = interrupt.is_wanted();
-    Ok(ran)
+    results.matrix.interrupted = interrupt.is_wanted();
+    Ok(results)
 }
 
 /// Runs a cell and its control in pairs, and adds them to `paired`. Returns the cell of all its runs, or `None` if the

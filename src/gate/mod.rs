@@ -52,7 +52,7 @@ pub async fn run(args: GateArgs) -> Result<u8, Failure> {
         return Err(file.missing());
     }
     let frame = plans.first().map(MatrixPlan::frame).unwrap_or_default();
-    let create = |path| MatrixDirectory::anew(path, &frame);
+    let create = |path| MatrixDirectory::open_empty(path, &frame);
     let saved = args.out.as_deref().map(create).transpose()?;
     let out = saved.as_ref();
     let measured = measure::run(&config, &rules, &plans, out, args.quiet, &interrupt);

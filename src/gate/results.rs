@@ -18,7 +18,7 @@ const FORMATS: [&str; 2] = ["html", "junit"];
 
 /// Writes the reports, removes the runs that did not fail, and prints what was written.
 pub fn write(
-    kept: &MatrixDirectory,
+    directory: &MatrixDirectory,
     mut matrix: MatrixRecord,
     decision: &Decision,
 ) -> Result<Inert, Failure> {
@@ -35,20 +35,20 @@ pub fn write(
     let failed: Vec<&CellKey> = findings.filter_map(|it| it.cell.as_ref()).collect();
     for cell in &mut matrix.cells {
         if !failed.contains(&&CellKey::new(cell)) {
-            kept.remove(cell.run_dir.take().as_deref().unwrap_or_default());
+            directory.remove(cell.run_dir.take().as_deref().unwrap_or_default());
         }
     }
-    kept.finish(&matrix)?;
-    let path = kept.path();
+    directory.finish(&matrix)?;
+    let path = directory.path();
     let directory = RunDirectory::at(path);
     directory.write("gate.md", |file| writeln!(file, "{}", markdown(decision)))?;
     directory.write("gate.json", |file| {
         writeln!(file, "{}", gate_json(decision))
     })?;
     let mut names = vec!["gate.md".to_owned(), "gate.json".to_owned()];
-    names.extend(report::write_beside(path, &FORMATS)?);
+    names.extend(report::write_into(path, &FORMATS)?);
     let shown = |name: &str| path.join(name).display().to_string();
-    let mut text = Inert::literal("kept:\n");
+    let mut text = Inert::literal("saved:\n");
     for name in &names {
         text.push(&inert!("  {}\n", shown(name)));
     }

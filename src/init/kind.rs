@@ -80,7 +80,7 @@ impl Kind {
         match self {
             Kind::Mutex | Kind::Semaphore | Kind::Rwlock => format!(
                 "# A holder that is frozen for longer than its lease. No lock with a timeout can prevent that {} inside then:\n\
-                 # this is expected, and an alarm that no longer sounds would fail the gate. If your lock gives fencing \
+                 # this is expected, and the gate fails if it no longer occurs. If your lock gives fencing \
                  tokens,\n# the resource is protected: write \"held\" there.\n\
                  [[expect]]\nscenario = \"{scenario}\"\nexclusion = \"violated: outlived-lease\"\nresource = \"{resource}\"\n",
                 self.inside()

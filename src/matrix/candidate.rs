@@ -74,7 +74,7 @@ impl Candidate {
         // A scenario's table with the name of this lock takes precedence.
         match self.reference {
             Some(reference) if !scenario.expect.contains_key(&lock.name) => {
-                reference_lock::expected_of(scenario, reference.name)
+                reference_lock::expectations_for(scenario, reference.name)
             }
             _ => Expected::for_lock(scenario, &lock.name, Tables::NamedOnly),
         }

@@ -145,7 +145,7 @@ impl CellBuilder {
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),
             elapsed_ms: self.elapsed_ms,
             run_dir: None,
-            reproduce: ReproduceCommand::of_run(&spec.with_seed(seed)).to_string(),
+            reproduce: ReproduceCommand::for_run(&spec.with_seed(seed)).to_string(),
         }
     }
 }

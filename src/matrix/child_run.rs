@@ -162,7 +162,7 @@ pub fn command(spec: &RunSpec) -> Result<Command, String> {
     let program = lock::this_program().map_err(|failure| failure.text().as_str().to_owned())?;
     let mut command = Command::new(program);
     command
-        .args(ReproduceCommand::of_run(spec).arguments())
+        .args(ReproduceCommand::for_run(spec).arguments())
         .args(["--json", "--quiet", "--no-rerun"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -228,7 +228,7 @@ impl MatrixDirectory {
     ///
     /// # Errors
     /// Returns an error like `open`, or if a cell cannot be removed.
-    pub fn anew(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
+    pub fn open_empty(path: &Path, empty: &MatrixRecord) -> Result<MatrixDirectory, Failure> {
         let text = document_of(path).unwrap_or_default();
         let before: Option<MatrixRecord> = serde_json::from_str(&text).ok();
         let directory = MatrixDirectory::open(path, empty)?;
@@ -317,7 +317,7 @@ impl MatrixDirectory {
             renamed.map_err(Failure::at("rename", &path))?;
         }
         let directory = RunDirectory::below(&self.output, Path::new(&name));
-        directory.compress_wire()?;
+        directory.compress_command_log()?;
         cell.run_dir = Some(name);
         let stored = StoredCell {
             format: CELL_FORMAT.to_owned(),
@@ -410,7 +410,7 @@ fn difference(stored: &StoredCell, task: &Task, key: &RunConditions) -> Option<&
 fn updated(cell: Cell, task: &Task) -> Cell {
     Cell {
         summary: task.spec.scenario.summary.clone(),
-        reproduce: ReproduceCommand::of_run(&task.spec.with_seed(cell.seed)).to_string(),
+        reproduce: ReproduceCommand::for_run(&task.spec.with_seed(cell.seed)).to_string(),
         ..cell
     }
 }
@@ -463,7 +463,7 @@ mod tests {
         MatrixDirectory::open(&path, &begun).unwrap();
         assert!(is_interrupted());
         assert!(path.join("gate.json").exists());
-        MatrixDirectory::anew(&path, &begun).unwrap();
+        MatrixDirectory::open_empty(&path, &begun).unwrap();
         assert!(!path.join("gate.json").exists());
     }
 }

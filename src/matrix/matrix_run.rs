@@ -35,7 +35,7 @@ pub struct MatrixRun<'a> {
     /// memory.
     builders: BTreeMap<usize, CellBuilder>,
     /// Simulated cells whose shown run is being written in the background, because writing takes longer than a run.
-    keeping: JoinSet<Result<(usize, Cell), Failure>>,
+    saving: JoinSet<Result<(usize, Cell), Failure>>,
     directory: Option<MatrixDirectory>,
     conditions: RunConditions,
     progress: MatrixProgress,
@@ -64,7 +64,7 @@ impl<'a> MatrixRun<'a> {
         MatrixRun {
             cells: vec![None; tasks.len()],
             builders: BTreeMap::new(),
-            keeping: JoinSet::new(),
+            saving: JoinSet::new(),
             request,
             conditions: RunConditions::from_request(request),
             progress: MatrixProgress::new(quiet, tasks.len(), runs),
@@ -98,7 +98,7 @@ impl<'a> MatrixRun<'a> {
                     self.progress.recalled(self.request.seeds);
                     *cell = Some(*cell_of_before);
                 }
-                StoredState::Outdated(what) => self.progress.say(&inert!(
+                StoredState::Outdated(what) => self.progress.print_line(&inert!(
                     "{}: runs again, because {} changed",
                     task.title(),
                     what
@@ -109,7 +109,7 @@ impl<'a> MatrixRun<'a> {
         let recalled = self.cells.iter().flatten().count();
         if recalled > 0 {
             let all = self.cells.len();
-            self.progress.say(&inert!(
+            self.progress.print_line(&inert!(
                 "{} of {} cells were already finished",
                 recalled,
                 all
@@ -179,7 +179,7 @@ impl<'a> MatrixRun<'a> {
                 }
             }
         }
-        while self.kept().await? {}
+        while self.finish_saving().await? {}
         self.rerun(spoiled, &runner, backend, interrupt).await?;
         if !interrupt.is_wanted() {
             self.give_up(&missing);
@@ -251,7 +251,7 @@ impl<'a> MatrixRun<'a> {
         if let (Some(directory), Some(loser)) = (&self.directory, loser) {
             directory.discard(task, loser);
         }
-        self.progress.ran();
+        self.progress.run_ended();
         if builder.runs() == self.request.seeds {
             self.complete(index, backend).await
         } else {
@@ -275,11 +275,11 @@ impl<'a> MatrixRun<'a> {
                 let (conditions, backend) = (self.conditions.clone(), backend.clone());
                 // At most one per parallel run, because each holds a whole run in memory.
                 let jobs = self.request.jobs_in(backend.name());
-                while self.keeping.len() >= jobs {
-                    self.kept().await?;
+                while self.saving.len() >= jobs {
+                    self.finish_saving().await?;
                 }
-                self.keeping.spawn_blocking(move || {
-                    keep_simulated(&directory, &task, cell.seed, &backend)?;
+                self.saving.spawn_blocking(move || {
+                    save_simulated(&directory, &task, cell.seed, &backend)?;
                     directory.store(&task, &conditions, &mut cell)?;
                     Ok((index, cell))
                 });
@@ -292,11 +292,11 @@ impl<'a> MatrixRun<'a> {
     }
 
     /// Waits until one more simulated cell is written. Returns `false` if none is being written.
-    async fn kept(&mut self) -> Result<bool, Failure> {
-        let Some(kept) = self.keeping.join_next().await else {
+    async fn finish_saving(&mut self) -> Result<bool, Failure> {
+        let Some(saved) = self.saving.join_next().await else {
             return Ok(false);
         };
-        let (index, cell) = kept.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
+        let (index, cell) = saved.unwrap_or_else(|error| resume_unwind(error.into_panic()))?;
         self.finished(index, cell);
         Ok(true)
     }
@@ -321,7 +321,7 @@ impl<'a> MatrixRun<'a> {
 }
 
 /// Repeats the shown run of a simulated cell to save it. The repetition is identical, byte for byte.
-fn keep_simulated(
+fn save_simulated(
     directory: &MatrixDirectory,
     task: &Task,
     seed: u64,

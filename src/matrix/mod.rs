@@ -51,7 +51,7 @@ use request::MatrixRequest;
 /// Returns an error if the usage is wrong, or if there is no backend to run in.
 pub async fn run(args: MatrixArgs) -> Result<u8, Failure> {
     let clock = Clock::start();
-    let request = MatrixRequest::of_args(&args)?;
+    let request = MatrixRequest::from_args(&args)?;
     let interrupt = Interrupt::listen()?;
     let plan = MatrixPlan::new(request, &interrupt).await?;
     must_run(&plan)?;
@@ -105,7 +105,7 @@ fn announce(args: &MatrixArgs, plan: &MatrixPlan) {
     };
     for (backend, reason) in plan.backends() {
         let line = inert!("backend {} ({}), {}\n", backend, reason, seeds);
-        print::beside(args.json, &line);
+        print::note(args.json, &line);
     }
     if let Some(path) = args.out.as_ref().filter(|_| !args.quiet) {
         let runs = units::count(plan.cells().count(), "run");

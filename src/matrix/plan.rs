@@ -81,7 +81,7 @@ impl MatrixPlan {
         self.backends.iter().all(|one| one.servers.is_none())
     }
 
-    /// Returns which built-in lock each other lock resembles.
+    /// Returns the built-in lock that each other lock resembles.
     pub fn similarities(&self, cells: &[Cell]) -> Vec<Similarity> {
         self.selection.similarities(self.request.overrides, cells)
     }
@@ -104,7 +104,7 @@ impl MatrixPlan {
             elapsed_ms: None,
             cells: Vec::new(),
             skipped: self.skipped.clone(),
-            reproduce: ReproduceCommand::of_matrix(request, names).to_string(),
+            reproduce: ReproduceCommand::for_matrix(request, names).to_string(),
         }
     }
 

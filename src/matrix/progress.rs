@@ -51,8 +51,8 @@ impl MatrixProgress {
     }
 
     /// Prints a line above the status line.
-    pub fn say(&self, line: &Inert) {
-        self.shown.say(line);
+    pub fn print_line(&self, line: &Inert) {
+        self.shown.print_line(line);
     }
 
     pub fn begun(&mut self, title: String) {
@@ -60,7 +60,7 @@ impl MatrixProgress {
         self.refresh(0);
     }
 
-    pub fn ran(&mut self) {
+    pub fn run_ended(&mut self) {
         self.refresh(1);
     }
 
@@ -84,7 +84,7 @@ impl MatrixProgress {
         );
         match &self.shown {
             StatusLine::Bar(_) if cell.is_as_expected() => {}
-            _ => self.say(&line),
+            _ => self.print_line(&line),
         }
         self.refresh(0);
     }
@@ -101,7 +101,7 @@ impl MatrixProgress {
             // Lines cannot be replaced, so the estimate comes once.
             if let Some(left) = left.filter(|_| !self.is_estimated) {
                 self.is_estimated = true;
-                self.say(&inert!("{} of {} runs ended, {}", ended, all, left));
+                self.print_line(&inert!("{} of {} runs ended, {}", ended, all, left));
             }
             return;
         };

@@ -48,7 +48,7 @@ impl MatrixRequest {
     /// # Errors
     /// Returns an error if the configuration cannot be read or contains a mistake, or if `--reference` does not name a
     /// built-in lock.
-    pub fn of_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
+    pub fn from_args(args: &MatrixArgs) -> Result<MatrixRequest, Failure> {
         if let Some(reference) = &args.reference {
             let wrong = |problem: String| {
                 Failure::Usage(inert!(

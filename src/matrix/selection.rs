@@ -335,7 +335,7 @@ mod tests {
         let Command::Matrix(args) = Cli::parse_from(line.split(' ')).command else {
             panic!("another command: {line}");
         };
-        let request = MatrixRequest::of_args(&args).unwrap();
+        let request = MatrixRequest::from_args(&args).unwrap();
         let selection = select(&request).unwrap();
         let lock = &selection.locks[0].spec;
         let scenarios = selection.scenarios.iter();

@@ -23,7 +23,7 @@ const MAX_HEAD: usize = 16 * 1024;
 /// Maximum size of a request's body, in bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// How long the head of a request may take to arrive, and its body.
+/// Time limit for the arrival of the head of a request, and of its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pause after a failed accept, because the machine may be out of file descriptors.

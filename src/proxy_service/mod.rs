@@ -27,7 +27,7 @@ const SEED: u64 = 1;
 /// Arguments of `picklock proxy`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-The control API speaks JSON: `picklock docs proxy` describes it, and GET /openapi.json returns its description.
+The control API uses JSON: `picklock docs proxy` describes it, and GET /openapi.json returns its description.
 
 Examples:
   picklock proxy --upstream redis://127.0.0.1:6379

@@ -45,10 +45,10 @@ pub struct Rule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// The first matching frame that is affected, from 1.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     nth: u64,
     /// Number of frames that are affected.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     times: u64,
     effect: RuleEffect,
     /// Duration of a delay, in milliseconds.
@@ -59,7 +59,7 @@ pub struct Rule {
     error: Option<ServerError>,
 }
 
-fn one() -> u64 {
+fn default_count() -> u64 {
     1
 }
 

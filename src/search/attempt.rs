@@ -292,9 +292,9 @@ impl Attempts {
     ) -> Result<(RunSpec, RunRecord), Failure> {
         let saved = RunDirectory::below(&self.out, to);
         saved.copy(&RunDirectory::below(&self.out, &run.directory))?;
-        let spec = saved_counterexamples::kept_in(self.spec(plan), &self.out.root().join(to));
+        let spec = saved_counterexamples::saved_in(self.spec(plan), &self.out.root().join(to));
         let record = RunRecord {
-            reproduce: ReproduceCommand::of_run(&spec).to_string(),
+            reproduce: ReproduceCommand::for_run(&spec).to_string(),
             ..run.record.clone()
         };
         saved.describe(&spec, &record)?;

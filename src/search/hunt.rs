@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 
 /// Runs a hunt, and prints the counterexamples and the coverage.
 pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
-    let lock_under_test = LockUnderTest::of_args(&args.search)?;
+    let lock_under_test = LockUnderTest::from_args(&args.search)?;
     let time = time(args.time)?;
     let interrupt = Interrupt::listen()?;
     let base = base(&args, &lock_under_test)?;
@@ -45,7 +45,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let first = earlier.as_ref().map_or(0, Earlier::next);
     let ((tried, patterns, next), seen, elapsed_s) =
         search(&interrupt, &stop, progress, move |stop, progress| {
-            hunt.run_from(first, threads, stop, |far| progress.tell(far))
+            hunt.run_from(first, threads, stop, |far| progress.show(far))
         })
         .await?;
     about.next = next;

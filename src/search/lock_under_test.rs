@@ -35,7 +35,7 @@ impl LockUnderTest {
     ///
     /// # Errors
     /// Returns an error if there is no such lock, or if the shard is invalid.
-    pub fn of_args(args: &SearchArgs) -> Result<LockUnderTest, Failure> {
+    pub fn from_args(args: &SearchArgs) -> Result<LockUnderTest, Failure> {
         let named = args.lock.named();
         let impls = ConfiguredLocks::for_names(args.config.config.as_deref(), [&named])?;
         let spec = lock::named(&named, &args.options, &impls)?;

@@ -226,7 +226,7 @@ impl Hunting<'_> {
         self.counterexamples.extend(counterexamples);
         self.unrepeated += u64::from(is_unrepeated);
         self.memory.remember(plan, &history);
-        self.progress.tell(&Progress {
+        self.progress.show(&Progress {
             schedules: self.tried.schedules,
             done: self.max.map(|max| self.next as f64 / max as f64),
             counterexamples: &self.tried.counterexamples,

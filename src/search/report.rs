@@ -22,7 +22,7 @@ use picklock_scenarios::BackendName;
 use super::cli::SearchArgs;
 use super::lock_under_test::LockUnderTest;
 use super::saved_counterexamples;
-use super::searching::{SeenAfter, Stop, beside};
+use super::searching::{SeenAfter, Stop, on_blocking_thread};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::run_directory::RunDirectory;
@@ -124,7 +124,7 @@ pub fn finish(
         let json = documents::json(&record);
         RunDirectory::below(&lock_under_test.out, Path::new(""))
             .write(FILE, |file| writeln!(file, "{json}"))?;
-        crate::report::write_beside(out, &["html"])?;
+        crate::report::write_into(out, &["html"])?;
     }
     print(&record, args.json);
     Ok(code_of(&record))
@@ -146,8 +146,8 @@ pub async fn shrunk(
     let (target, threads) = (lock_under_test.target()?, lock_under_test.threads);
     let (own, all) = (target.clone(), stop.all.clone());
     let shrinking = move || shrink_all(&own, found, EFFORT, threads, &all);
-    let groups = beside(interrupt, stop, shrinking).await?;
-    saved_counterexamples::keep(&target, groups, seen, &lock_under_test.out, earlier).await
+    let groups = on_blocking_thread(interrupt, stop, shrinking).await?;
+    saved_counterexamples::save(&target, groups, seen, &lock_under_test.out, earlier).await
 }
 
 /// Adds the results to `known`, the coverage without results.

@@ -22,7 +22,7 @@ use crate::run_directory::RunDirectory;
 /// Returns the records of the counterexamples, each saved in a separate directory below `out`. If a rerun does not
 /// reproduce the violation, the simulation has a bug: a warning is printed, and the counterexample is dropped. The
 /// directories of `earlier` counterexamples stay.
-pub async fn keep(
+pub async fn save(
     target: &Target,
     groups: Vec<CounterexampleGroup>,
     seen: &SeenAfter,
@@ -37,7 +37,7 @@ pub async fn keep(
             .chain(&counterexamples)
             .filter(|it| (it.property, it.cause) == (property, cause));
         let name = name(group.violation, like.count() + 1);
-        match keep_one(target, &group, out, &name).await? {
+        match save_one(target, &group, out, &name).await? {
             Some(find) => counterexamples.push(Counterexample {
                 after_s: seen.get(&group.violation).map(|it| in_millis(*it)),
                 ..find
@@ -51,7 +51,7 @@ pub async fn keep(
     Ok(counterexamples)
 }
 
-async fn keep_one(
+async fn save_one(
     target: &Target,
     group: &CounterexampleGroup,
     out: &OutputDirectory,
@@ -61,7 +61,7 @@ async fn keep_one(
         return Ok(None);
     };
     let directory = out.root().join(name);
-    let spec = kept_in(spec, &directory);
+    let spec = saved_in(spec, &directory);
     let chosen = ChosenBackend::new(None, "searched".to_owned());
     let backend = chosen.backend(&spec, true)?;
     let result = run::run(&spec, backend, Rc::new(()), std::future::pending()).await?;
@@ -85,7 +85,7 @@ async fn keep_one(
 
 /// Returns the specification of a run that is saved in `directory`. Its file repeats it, because its scenario has no
 /// name.
-pub fn kept_in(spec: RunSpec, directory: &Path) -> RunSpec {
+pub fn saved_in(spec: RunSpec, directory: &Path) -> RunSpec {
     RunSpec {
         source: ScenarioSource::Repro {
             named: spec.scenario.name.clone(),
@@ -129,7 +129,7 @@ pub fn find(
         after_s: None,
         story: record.verdicts[&property].story.clone(),
         seed: spec.seed,
-        reproduce: ReproduceCommand::of_run(spec).to_string(),
+        reproduce: ReproduceCommand::for_run(spec).to_string(),
         repro: Some(directory.join(FILE).display().to_string()),
         scenario: spec.scenario.clone(),
         unshrunk: Vec::new(),

@@ -54,7 +54,7 @@ impl SearchProgress {
     }
 
     /// Shows the current progress.
-    pub fn tell(&mut self, progress: &Progress<'_>) {
+    pub fn show(&mut self, progress: &Progress<'_>) {
         let elapsed_s = self.clock.elapsed().as_secs_f64();
         for violation in progress.counterexamples.violations() {
             self.seen.entry(violation).or_insert_with(|| {
@@ -68,7 +68,7 @@ impl SearchProgress {
                     property,
                     cause
                 );
-                self.shown.say(&line);
+                self.shown.print_line(&line);
                 elapsed_s
             });
         }
@@ -77,7 +77,7 @@ impl SearchProgress {
             StatusLine::Bar(bar) => bar.show(&line),
             StatusLine::Lines if elapsed_s >= self.next_line_s => {
                 self.next_line_s = elapsed_s + LINE_EVERY_S;
-                self.shown.say(&line);
+                self.shown.print_line(&line);
             }
             _ => {}
         }
@@ -121,7 +121,7 @@ pub async fn search<T: Send + 'static>(
 ) -> Result<(T, SeenAfter, f64), Failure> {
     let (time, clock) = (progress.time, Clock::start());
     let own = stop.clone();
-    let working = beside(interrupt, stop, move || {
+    let working = on_blocking_thread(interrupt, stop, move || {
         let done = work(&own.search, &mut progress);
         (done, progress.seen)
     });
@@ -147,7 +147,7 @@ pub async fn search<T: Send + 'static>(
 ///
 /// # Errors
 /// Returns an error if the thread panicked, which is a defect of Picklock.
-pub async fn beside<T: Send + 'static>(
+pub async fn on_blocking_thread<T: Send + 'static>(
     interrupt: &Interrupt,
     stop: &Stop,
     work: impl FnOnce() -> T + Send + 'static,

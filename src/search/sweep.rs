@@ -22,7 +22,7 @@ use crate::usage_hint::or_meant;
 /// # Errors
 /// Returns an error for wrong usage, or if the workload cannot be simulated.
 pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
-    let lock_under_test = LockUnderTest::of_args(&args.search)?;
+    let lock_under_test = LockUnderTest::from_args(&args.search)?;
     let base = base(&args, &lock_under_test)?;
     let target = lock_under_test.target()?;
     let interrupt = Interrupt::listen()?;
@@ -56,7 +56,7 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
     let (threads, stop) = (lock_under_test.threads, Stop::default());
     let progress = SearchProgress::new(args.search.quiet, None);
     let (swept, seen, elapsed_s) = search(&interrupt, &stop, progress, move |stop, progress| {
-        sweep.run(threads, stop, |far| progress.tell(far))
+        sweep.run(threads, stop, |far| progress.show(far))
     })
     .await?;
     let tried = swept.map_err(|error| Failure::Usage(inert!("{}", error)))?;

@@ -45,8 +45,8 @@ fn reached<'a, T: Ord>(imports: &'a BTreeMap<T, BTreeSet<T>>, from: &'a T) -> BT
     seen
 }
 
-/// Tables that name their rows, while the rows use what stands beside the table: a circle by nature.
-/// Crate, the file of the table, how the files of its rows begin, and the reason.
+/// Tables that name their rows, while the rows use types that are defined next to the table. Crate, the file of the
+/// table, how the files of its rows begin, and the reason.
 const TABLES: &[(&str, &str, &[&str], &str)] = &[
     (
         "harness/redis-model",

@@ -172,7 +172,7 @@ fn a_history_whose_probe_lost_its_lease_can_be_read_again() {
     );
 }
 
-/// Runs these cases of a folder in `tests/cases` with its `run.py`, which knows the verdicts.
+/// Runs these cases of a folder in `tests/cases` with its `run.py`, which contains the expected verdicts.
 pub fn run_folder(folder: &str, cases: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cases/{folder}/run.py"));
     let mut command = std::process::Command::new("python3");

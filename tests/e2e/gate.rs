@@ -13,7 +13,7 @@ const LIMIT: &str = "[[limit]]\nmetric = \"acquire.p99\"\nmax_vs_baseline = 1.3\
 const NOT_APPLICABLE: &str =
     "[[cells]]\nbackends = [\"sim\"]\nlocks = [\"exec:true\"]\nscenarios = [\"calm\"]\n";
 
-/// A scenario of ours with a section of so many milliseconds.
+/// A scenario with a section of this many milliseconds.
 fn mine(section_ms: u32) -> String {
     format!(
         "name = \"mine\"\nsummary = \"Nothing goes wrong.\"\n[workload]\nsection = \"{section_ms}ms\"\n[expect.\"*\"]\nlease = \"held\"\n"

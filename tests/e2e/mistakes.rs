@@ -1,4 +1,4 @@
-//! Mistakes of first-time users: each is refused with a message that says what to type instead. Some are accepted,
+//! Mistakes of first-time users: each is refused with a message that names the correct input. Some are accepted,
 //! because their meaning is clear.
 
 use crate::running::picklock;

@@ -272,7 +272,7 @@ fn interrupted_hunt_continues_with_the_next_plan() {
     let joined = again.document();
     assert_eq!(joined["schedules"], 80, "{joined}");
     assert_eq!(joined["interrupted"], false);
-    // A finished search begins anew.
+    // A finished search starts again from the beginning.
     let third = picklock(line).within(first.home()).run().exits(1);
     assert_eq!(third.document()["schedules"], whole["schedules"]);
 }

@@ -1,5 +1,5 @@
-// Picklock adapter for RedLock.net, on all given nodes. The library renews leases itself. Its documentation has the
-// holder look at `IsAcquired`, so the adapter looks at it every few milliseconds.
+// Picklock adapter for RedLock.net, on all given nodes. The library renews leases itself. According to its
+// documentation the holder checks `IsAcquired`, so the adapter checks it every few milliseconds.
 //
 // Options:
 //   timeout  `scaled` (default): commands time out after a thirtieth of a lease, and connections after a three

@@ -50,7 +50,7 @@ impl<E: std::error::Error> From<E> for Failure {
 pub struct Grant {
     /// Passed back to `release` and `extend`.
     pub token: String,
-    /// Fencing token, if the lock has them: larger with every grant.
+    /// Fencing token, if the lock supports fencing: it increases with every grant.
     pub fence: Option<u64>,
     /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not. Without it the answer
     /// has no `valid_ms`, and Picklock bounds the lease by its own clock.
@@ -97,7 +97,7 @@ pub trait Lock {
     /// Set to true if the lock handles a failed section, and implement `section_failed`.
     const FAILS_SECTIONS: bool = false;
 
-    /// Does what an application does when its section fails, and returns the same as `release`.
+    /// Acts like an application whose section fails, and returns the same as `release`.
     fn section_failed(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure> {
         self.release(key, token)
     }
@@ -120,7 +120,7 @@ pub struct Init {
 }
 
 /// Calls `attempt` until it returns a grant or `wait` is over; if `wait` is zero, once. For locks that do not wait
-/// themselves.
+/// by themselves.
 pub fn try_for(
     wait: Duration,
     mut attempt: impl FnMut() -> Result<Option<Grant>, Failure>,

@@ -1,4 +1,4 @@
-//! How the cost of the simulation grows with workers, nodes and idle time.
+//! Measures how the cost of the simulation grows with workers, nodes and idle time.
 
 use std::time::Duration;
 

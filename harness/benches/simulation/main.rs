@@ -142,7 +142,7 @@ fn compare(shape: &Shape) -> [Side; 3] {
     })
 }
 
-/// Prints a row. `ratio` is the number of our runs in the time of one of this side's.
+/// Prints a row. `ratio` is the number of our runs that take as long as one run of this side.
 fn row(title: &str, name: &str, side: &Side, ratio: f64) {
     println!(
         "{title:<34} {name:>9} {:>9.1} {:>9.1} {:>11.0}x {:>7.2} {ratio:>6.1}x",

@@ -1,4 +1,4 @@
-//! Our side: runs of the simulation, judged by all checkers.
+//! Picklock's side: runs of the simulation, judged by all checkers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ pub struct Totals {
     pub virtual_time: Duration,
 }
 
-/// Returns the simulations with the seeds from zero on.
+/// Returns the simulations with consecutive seeds from zero.
 fn simulations(scenario: &Scenario, lock: &LockFactory, runs: u64) -> Vec<Simulation> {
     let spec = lock.spec().clone();
     let simulation = |seed| Simulation {
@@ -39,7 +39,7 @@ fn simulations(scenario: &Scenario, lock: &LockFactory, runs: u64) -> Vec<Simula
     (0..runs).map(simulation).collect()
 }
 
-/// Simulates with the seeds from zero on, and judges each run.
+/// Simulates with consecutive seeds from zero, and judges each run.
 fn judged<T: Send + 'static>(
     shape: &Shape,
     runs: u64,
@@ -70,7 +70,7 @@ fn assert_held(history: &History) {
     }
 }
 
-/// Runs and judges the crowd of the catalog, with the seeds from zero on.
+/// Runs and judges the catalog's scenario with a crowd of buyers, with consecutive seeds from zero.
 pub fn crowd(lock_name: &str, runs: u64) {
     let lock_name = picklock_impls::find(lock_name).expect("the lock_name is built in");
     let scenario = catalog::named("flash-sale").expect("the crowd is in the catalog");
@@ -81,7 +81,7 @@ pub fn crowd(lock_name: &str, runs: u64) {
     }
 }
 
-/// Runs with the seeds from zero on.
+/// Runs one round with consecutive seeds from zero.
 pub fn round(shape: &Shape, runs: u64) {
     judged(shape, runs, &LockFactory::built_in(redlock()), drop);
 }

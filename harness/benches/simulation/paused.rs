@@ -23,7 +23,7 @@ use crate::shape::Shape;
 /// Capacity of a pipe in bytes.
 const ROOM: usize = 4096;
 
-/// Runs with the seeds from zero on.
+/// Runs one round with consecutive seeds from zero.
 pub fn round(shape: &Shape, runs: u64) -> Counted {
     let mut counted = Counted::default();
     for seed in 0..runs {

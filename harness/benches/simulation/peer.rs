@@ -32,7 +32,7 @@ pub struct Counted {
     pub virtual_time: Duration,
 }
 
-/// Runs with the seeds from zero on.
+/// Runs one round with consecutive seeds from zero.
 pub fn round(shape: &Shape, runs: u64) -> Counted {
     let mut counted = Counted::default();
     for seed in 0..runs {

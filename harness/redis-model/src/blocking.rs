@@ -64,10 +64,10 @@ pub(super) fn pop_first(
     Ok(None)
 }
 
-/// Serves clients that wait for changed keys: key by key in the order of the changes, and for each key the client that
-/// waited longest first.
+/// Serves clients that wait for changed keys. The keys are processed in the order of their changes; for each key, the
+/// client that has waited longest is served first.
 pub(super) fn serve(state: &mut State, now: Now) {
-    // A served client changes its key, too.
+    // Serving a client also changes a key, so more keys may become ready.
     while !state.ready.is_empty() {
         for (database, key) in std::mem::take(&mut state.ready) {
             serve_key(state, database, &key, now);
@@ -89,11 +89,11 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         let waiter = waiter.clone();
         let mut context = context_of(state, &waiter, now);
         if !matches!(context.list(key), Ok(Some(_))) {
-            // The key is empty, or does not hold a list.
+            // The key does not exist or does not contain a list.
             place += 1;
             continue;
         }
-        // Since 7.2 the whole command is executed again, so its first keys have priority.
+        // Since Redis 7.2 the whole command is executed again, so an earlier key of the command has priority.
         let keys = if context.state.version.since_72() {
             keys
         } else {
@@ -102,7 +102,7 @@ fn serve_key(state: &mut State, database: usize, key: &[u8], now: Now) {
         match pop_first(&mut context, &keys) {
             Ok(Some(reply)) => release(state, place, reply),
             Ok(None) => place += 1,
-            // One of its first keys does not hold a list, which ends the wait.
+            // An earlier key of the command does not contain a list, which ends the wait.
             Err(refusal) => release(state, place, refusal.into()),
         }
     }
@@ -130,7 +130,7 @@ fn release(state: &mut State, place: usize, reply: Reply) {
     state.messages.push((waiter.client, reply));
 }
 
-/// Returns the number of replicas that have received this many changes.
+/// Returns the number of replicas that have received the first `changes` changes.
 pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
     if changes <= state.acknowledged {
         state.replicas
@@ -139,7 +139,7 @@ pub(super) fn acknowledged(state: &State, changes: u64) -> i64 {
     }
 }
 
-/// Ends the waits that are satisfied now that the replicas have received more.
+/// Ends the waits that the current number of received changes satisfies.
 pub(super) fn acknowledge(state: &mut State) {
     let mut place = 0;
     while let Some(waiter) = state.waiters.get(place) {
@@ -153,7 +153,7 @@ pub(super) fn acknowledge(state: &mut State) {
     }
 }
 
-/// Returns `true` while a client waits for the replicas.
+/// Returns `true` if a client waits for replicas.
 pub(super) fn waits_for_replicas(state: &State) -> bool {
     let mut waiters = state.waiters.iter();
     waiters.any(|waiter| matches!(waiter.wait, Wait::Replicas { .. }))

@@ -20,10 +20,10 @@ pub(super) fn is_word(option: &[u8], word: &str) -> bool {
     option.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Executes a command on keys and the connection.
+/// A function that executes a command on keys or on the connection.
 pub(super) type RunData = fn(&mut Context<'_>, Args<'_>) -> CommandResult;
 
-/// Executes a command that runs other commands or scripts.
+/// A function that executes a command on the whole server, such as one that runs other commands or scripts.
 pub(super) type RunWhole = fn(&mut Server, ClientId, Args<'_>, Now) -> CommandResult;
 
 /// The function that executes a command.
@@ -35,28 +35,29 @@ pub(super) enum Run {
     Whole(RunWhole),
 }
 
-/// One row of the table, with the facts that `COMMAND INFO` reports on a real server.
+/// One row of the command table, with properties that a real server reports with `COMMAND INFO`.
 #[derive(Clone, Copy)]
 pub(super) struct Spec {
     /// Name in lower case, as in error texts.
     pub name: &'static str,
     /// Number of words, including the name. A negative number is a minimum.
     arity: i32,
-    /// Changes keys.
+    /// Whether the command changes keys.
     pub write: bool,
-    /// Refused when memory is exhausted.
+    /// Whether the command is refused when memory is exhausted.
     pub denies_oom: bool,
-    /// Changes no key, but is sent to replicas: read-only scripts must not call it.
+    /// Whether the command is sent to replicas although it changes no key. Read-only scripts must not call such a
+    /// command.
     pub replicated: bool,
-    /// Refused in scripts.
+    /// Whether scripts refuse the command.
     no_script: bool,
-    /// Refused in scripts before Redis 7.2, because it may block.
+    /// Whether scripts refuse the command before Redis 7.2, because it may block.
     no_script_before_72: bool,
-    /// Before Redis 7.0 it accepts no more words than the arity.
+    /// Whether the command takes no options before Redis 7.0, so that its number of words is fixed.
     no_options_before_70: bool,
     /// Returns `true` for servers that have the command.
     offered: fn(ServerVersion) -> bool,
-    /// Modelled subcommands, for a command with subcommands.
+    /// The modelled subcommands. Empty for a command without subcommands.
     subcommands: &'static [Subcommand],
     pub run: Run,
 }
@@ -141,7 +142,8 @@ impl Spec {
         self
     }
 
-    /// Makes scripts refuse the command before Redis 7.2. Since then it does not block there.
+    /// Makes scripts refuse the command before Redis 7.2. Since 7.2 scripts may call the command, which does not block
+    /// in a script.
     pub(super) const fn no_script_before_72(mut self) -> Spec {
         self.no_script_before_72 = true;
         self
@@ -158,7 +160,7 @@ impl Spec {
         self.no_script || (self.no_script_before_72 && !version.since_72())
     }
 
-    /// Sends the command to replicas although it changes no key.
+    /// Makes the server send the command to replicas although it changes no key.
     pub(super) const fn replicated(mut self) -> Spec {
         self.replicated = true;
         self
@@ -176,7 +178,7 @@ impl Spec {
         self
     }
 
-    /// Returns the name as in error texts, with the subcommand: `script|load`.
+    /// Returns the name as it appears in error texts, including the subcommand, such as `script|load`.
     pub(super) fn name_of(&self, args: Args<'_>) -> String {
         match args.get(1).and_then(|word| self.subcommand(word)) {
             Some(sub) => format!("{}|{}", self.name, sub.name),
@@ -202,8 +204,8 @@ pub(super) enum Misuse<'a> {
 
 /// Finds the command with these words, and checks their number.
 ///
-/// A command that the model lacks for all versions is recorded, and the run is then inconclusive. A command that only
-/// this version lacks is not recorded, because its absence is modelled.
+/// A command that the model does not support in any version is recorded, which makes the run inconclusive. A command
+/// that only this version lacks is not recorded, because a real server of this version refuses the command, too.
 pub(super) fn look_up<'a>(state: &mut State, args: Args<'a>) -> Result<&'static Spec, Misuse<'a>> {
     let Some(spec) = find(args[0]) else {
         state.unknown.insert(capitals(args[0]));
@@ -252,7 +254,7 @@ static BY_NAME: LazyLock<HashMap<&[u8], &Spec>> = LazyLock::new(|| {
     named.collect()
 });
 
-/// Finds a command by its name, ignoring case, whichever version has it.
+/// Finds a command of any version by its name, ignoring case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
     BY_NAME.get(name.to_ascii_lowercase().as_slice()).copied()
 }
@@ -288,7 +290,9 @@ mod tests {
         quoted
             .flat_map(|names| {
                 let (container, rest) = match names.split_once(' ') {
-                    Some((first, rest)) if containers.iter().any(|one| one == first) => {
+                    Some((first, rest))
+                        if containers.iter().any(|container| container == first) =>
+                    {
                         (format!("{first} "), rest)
                     }
                     _ => (String::new(), names),

@@ -1,9 +1,10 @@
 //! The effect of each command on keys and on its own connection, in one table.
 //!
-//! The proxy uses it to find commands that can take a lock, and commands that only set up a connection. The replay of
-//! MONITOR uses it to decide what to execute. A test compares it with the model's own table.
+//! The proxy uses this table to find commands that can take a lock, and commands that only set up a connection. The
+//! replay of MONITOR uses the table to decide which commands to execute. A test compares it with the model's command
+//! table.
 //!
-//! A command that is not in the table is unknown. It may do anything.
+//! A command that is not in the table is unknown and may have any effect.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,7 +17,7 @@ use CommandKind::{
 /// The possible effect of a command, by its name alone: its options and its reply can only reduce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandKind {
-    /// Sets up its own connection, finds the master, or listens, which no other client can observe.
+    /// Sets up the connection, finds the master or subscribes. Other clients cannot observe the command.
     SetUp,
     /// Reads or sets properties of the server, and touches no key.
     Server,
@@ -34,9 +35,9 @@ pub enum CommandKind {
     Writes,
     /// Writes a value whatever the key held before, even the same value.
     Replaces,
-    /// Takes elements out of a value, and leaves the others.
+    /// Removes elements from a value, and leaves the other elements.
     Shrinks,
-    /// Changes when keys or their fields expire. A key whose new expiry has passed is removed.
+    /// Changes the expiry of keys or of their fields. A key whose new expiry has passed is removed.
     Prolongs,
     /// Removes keys.
     Removes,
@@ -47,10 +48,10 @@ pub enum CommandKind {
 /// Commands that a transaction does not queue.
 const NEVER_QUEUED: &[&str] = &["DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"];
 
-/// Returns `false` for a command that is executed at once in a transaction. Ignores the case of the name.
+/// Returns `false` for a command that is executed at once even within a transaction. Ignores the case of the name.
 pub fn is_queued(command: &str) -> bool {
-    let is_it = |name: &&str| name.eq_ignore_ascii_case(command);
-    !NEVER_QUEUED.iter().any(is_it)
+    let is_same = |name: &&str| name.eq_ignore_ascii_case(command);
+    !NEVER_QUEUED.iter().any(is_same)
 }
 
 /// Commands with which a client sets up its connection, or checks that the server is available.
@@ -118,7 +119,7 @@ const TABLE: &[(CommandKind, &str)] = &[
     (Flushes, "FLUSHALL FLUSHDB"),
 ];
 
-/// The table by name and subcommand, because the proxy looks up each frame.
+/// The table as a map from name and subcommand, because the proxy looks up the command of every frame.
 static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
     let rows = TABLE.iter();
     let names = rows.flat_map(|(kind, names)| names.split(' ').map(|name| (name, *kind)));
@@ -129,7 +130,7 @@ static KINDS: LazyLock<HashMap<(&str, &str), CommandKind>> = LazyLock::new(|| {
 impl CommandKind {
     /// Returns the kind of a command, or `None` if it is unknown. Both words are in upper case; `subcommand` is the
     /// second word, or empty if it does not matter.
-    pub fn of(command: &str, subcommand: &str) -> Option<Self> {
+    pub fn for_command(command: &str, subcommand: &str) -> Option<Self> {
         let kinds: &HashMap<(&str, &str), CommandKind> = &KINDS;
         let whole = (!subcommand.is_empty()).then(|| kinds.get(&(command, subcommand)));
         let kind = whole.flatten().or_else(|| kinds.get(&(command, "")));
@@ -141,7 +142,7 @@ impl CommandKind {
         matches!(self, Exec | Script | Writes | Replaces | Shrinks)
     }
 
-    /// Returns `true` if the command can leave a value in a missing key. Commands that only take elements out of a
+    /// Returns `true` if the command can leave a value in a missing key. Commands that only remove elements from a
     /// value cannot.
     pub fn takes_free_key(self) -> bool {
         self.takes() && self != Shrinks
@@ -155,13 +156,13 @@ impl CommandKind {
         )
     }
 
-    /// Returns `true` if a replay executes the command. The others do not themselves change keys: their inner commands
-    /// have their own lines, or they belong to a connection that the replay does not have.
+    /// Returns `true` if a replay executes the command. All other commands change no keys themselves: either their
+    /// inner commands are reported on separate lines, or they only affect a connection that the replay does not have.
     pub fn is_replayed(self) -> bool {
         self.writes() || self == Reads
     }
 
-    /// Returns `true` if inner commands follow the command.
+    /// Returns `true` if the command runs a script, whose commands a server reports after it.
     pub fn is_script(self) -> bool {
         matches!(self, Script | ReadingScript)
     }
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn modelled_command_is_known_and_writes_like_the_model() {
         for spec in commands::TABLE {
-            let kind = CommandKind::of(&spec.name.to_ascii_uppercase(), "");
+            let kind = CommandKind::for_command(&spec.name.to_ascii_uppercase(), "");
             assert_eq!(
                 kind.map(CommandKind::writes),
                 Some(spec.write),
@@ -208,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn subcommand_of_another_kind_is_told_from_its_command() {
-        let kind = CommandKind::of;
+    fn subcommand_of_another_kind_is_distinguished_from_its_command() {
+        let kind = CommandKind::for_command;
         assert_eq!(kind("CLIENT", "SETNAME"), Some(SetUp));
         assert_eq!(kind("CLIENT", "KILL"), Some(Server));
         assert_eq!(kind("SENTINEL", "MASTERS"), Some(SetUp));
@@ -219,8 +220,8 @@ mod tests {
         assert_eq!(kind("CAS.SET", ""), None);
     }
 
-    /// Returns the value of the key `k` before and after a command. Before it, the key held `a` for a second, or was
-    /// missing.
+    /// Returns the value of the key `k` before and after a command. Before the command, the key was missing if
+    /// `was_free`, and otherwise contained `a` with an expiry of one second.
     fn left(line: &str, was_free: bool) -> [Option<HeldValue>; 2] {
         let mut server = Server::new(ServerVersion::default());
         let client = server.connect();
@@ -278,7 +279,7 @@ mod tests {
             if modelled(name).is_none() {
                 continue;
             }
-            let kind = CommandKind::of(name, "").unwrap();
+            let kind = CommandKind::for_command(name, "").unwrap();
             for was_free in [false, true] {
                 let [before, after] = left(line, was_free);
                 let is_new = after.is_some() && text(&after) != text(&before);

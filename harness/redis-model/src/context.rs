@@ -18,17 +18,18 @@ pub(super) struct Context<'a> {
     /// Whether the reply may use RESP3.
     pub resp3: bool,
     pub now: Now,
-    /// False in a script or a transaction, where nothing blocks.
+    /// Whether the command may block. `false` in a script or a transaction.
     pub may_block: bool,
-    /// Name of the command in the table, for error texts and for commands that share a function.
+    /// Name of the command in the table, used in error texts and by functions that implement several commands.
     pub name: &'static str,
-    /// Whether the command has changed something, so that it is replicated.
+    /// Whether the command has changed data, so that it must be replicated.
     pub changed: bool,
-    /// Whether other commands, already recorded, are replicated instead of this one.
+    /// Whether other commands, which are already recorded, are replicated instead of this command.
     pub reworded: bool,
 }
 
-/// Defines two methods for each kind of value: one reads the value of a key, the other creates it if it is missing.
+/// Defines methods for each kind of value: one returns the value of a key, and an optional second one creates a missing
+/// value.
 macro_rules! of_kind {
     ($($method:ident $(or $or_new:ident)?: $kind:ident($value:ty),)*) => {$(
         pub(super) fn $method(&mut self, key: &[u8]) -> Result<Option<&mut $value>, Refusal> {
@@ -70,7 +71,7 @@ impl Context<'_> {
         sorted_set or sorted_set_or_new: SortedSet(SortedSet),
     }
 
-    /// Returns the value of a key, and creates it if it is missing.
+    /// Returns the value of a key. Creates the value if the key is missing.
     fn value_or(&mut self, key: &[u8], empty: impl FnOnce() -> Value) -> &mut Value {
         self.state.expire(self.database, key, self.now);
         let database = &mut self.state.keyspace.databases[self.database];
@@ -118,7 +119,7 @@ impl Context<'_> {
         Reply::Int(taken as i64)
     }
 
-    /// Records that a key has changed: marks it for its watchers, and replicates the command.
+    /// Records that a key has changed, for its watchers and for the replication of the command.
     pub(super) fn touched(&mut self, key: &[u8]) {
         self.changed = true;
         self.state.touch(self.database, key);

@@ -1,4 +1,4 @@
-//! Dispatch of a command: it is looked up, checked, then queued or executed.
+//! Looks up and checks a command, and then queues or executes it.
 
 use super::command::{Args, Misuse, Run, RunData, RunWhole, Spec, find, look_up};
 use super::command_facts::is_queued;
@@ -42,7 +42,7 @@ pub(super) fn process(server: &mut Server, client: ClientId, args: Args<'_>, now
             return refusal.into();
         }
     };
-    // Few commands can start a transaction, so the session is looked up only for these.
+    // The session is looked up only within a transaction, because a look-up for every command would take time.
     if in_transaction
         && is_queued(spec.name)
         && let Some(transaction) = transaction(&mut server.state, client)
@@ -78,7 +78,7 @@ fn transaction(state: &mut State, client: ClientId) -> Option<&mut Transaction> 
     state.sessions.get_mut(&client)?.transaction.as_mut()
 }
 
-/// Makes the checks before a command is queued or executed. Returns `true` if the client is in a transaction.
+/// Checks a command before it is queued or executed. Returns `true` if the client is in a transaction.
 fn admit(
     server: &mut Server,
     client: ClientId,
@@ -94,7 +94,8 @@ fn admit(
     let in_transaction = session.is_some_and(|session| session.transaction.is_some());
     let only_listens = session.is_some_and(Session::only_listens);
     if in_transaction && state.version.is_valkey() && ["multi", "watch"].contains(&spec.name) {
-        // This breaks the transaction. On Redis the command itself refuses.
+        // On Valkey, this refusal breaks the transaction. On Redis, the function of the command refuses it, which
+        // does not break the transaction.
         return refuse("ERR Command not allowed inside a transaction");
     }
     if state.out_of_memory && spec.denies_oom {
@@ -144,8 +145,8 @@ pub(super) fn run(
     }
 }
 
-/// Executes a command that runs others, and reports it to the observer: a script before its execution, a transaction
-/// after it.
+/// Executes a command that runs other commands, and reports it to the observer. A script is reported before its
+/// execution, a transaction after it.
 fn whole(
     server: &mut Server,
     client: ClientId,

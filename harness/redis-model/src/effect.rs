@@ -2,10 +2,10 @@
 
 /// One command in the form in which it is replicated: deterministic, with absolute expiry.
 ///
-/// The effects of one call of [`super::Server::execute`] belong together: a server sends them as one transaction.
+/// A real server replicates the effects of one call of [`super::Server::execute`] as one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// The database that it applies to.
+    /// The database to which the command applies.
     pub database: usize,
     /// Name and arguments.
     pub args: Vec<Vec<u8>>,

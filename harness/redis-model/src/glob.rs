@@ -1,11 +1,11 @@
 //! Glob patterns, as in `PUBSUB CHANNELS`.
 
-/// Returns `true` if the text matches the pattern: `*`, `?`, `[a-c]`, `[^a]`, `\x`.
+/// Returns `true` if the text matches the pattern, which may contain `*`, `?`, `[a-c]`, `[^a]` and `\x`.
 ///
-/// Commands that list keys or fields skip the match for the pattern `*`: see [`matches_name`].
+/// Commands that list keys or fields use [`matches_name`] instead.
 ///
-/// Only the latest `*` is ever retried with more bytes, because extending an earlier one cannot match anything that the
-/// latest cannot. So the time is bounded by the product of the lengths, without recursion.
+/// Only the latest `*` is retried with more bytes, because extending an earlier `*` cannot lead to a match that
+/// extending the latest one misses. So there is no recursion, and the time is bounded by the product of the lengths.
 pub(super) fn matches<'a>(mut pattern: &'a [u8], mut text: &'a [u8]) -> bool {
     // Redis's loop does not start for an empty text, so not even `*` matches it. Observed on all versions.
     if text.is_empty() {
@@ -41,7 +41,8 @@ pub(super) fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
     pattern == b"*" || matches(pattern, name)
 }
 
-/// If the pattern, which does not begin with `*`, matches the first byte of the text, returns the rest of both.
+/// Matches the first byte of the text with the start of the pattern, which must not be `*`. Returns the rest of the
+/// pattern and of the text, or `None` if the byte does not match.
 fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     let (&first, after) = text.split_first()?;
     let (fits, rest) = match pattern {
@@ -53,7 +54,7 @@ fn one<'a>(pattern: &'a [u8], text: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     fits.then_some((rest, after))
 }
 
-/// Returns `true` if a byte is in the class that begins here, and the rest of the pattern after the class.
+/// Returns whether the byte is in the class with which the pattern begins, and the rest of the pattern after the class.
 fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
     let (negated, mut rest) = match pattern {
         [b'^', rest @ ..] => (true, rest),
@@ -77,9 +78,9 @@ fn class(pattern: &[u8], byte: u8) -> (bool, &[u8]) {
 mod tests {
     use super::matches;
 
-    /// Trying all ways to divide the text among the stars would take for ever.
+    /// A matcher that tries all ways to divide the text among the stars would not finish in a reasonable time.
     #[test]
-    fn many_stars_take_no_time() {
+    fn pattern_with_many_stars_is_matched_quickly() {
         let text = vec![b'a'; 5000];
         assert!(!matches(&b"a*".repeat(1000), b""));
         let pattern = [b"a*".repeat(1000).as_slice(), b"b"].concat();
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_fit_what_they_should() {
+    fn patterns_match_as_on_a_real_server() {
         for (pattern, text, fits) in [
             ("", "", true),
             ("*", "", false),

@@ -8,8 +8,8 @@ use super::values::Value;
 /// Maximum number of characters in the text of a string or an element.
 const MAX_TEXT_LENGTH: usize = 120;
 
-/// Maximum number of bytes in the text of a collection, apart from its last element. All permits of a semaphore must
-/// fit in.
+/// Maximum number of bytes in the text of a collection, without its last element. The text must be able to contain all
+/// permits of a semaphore.
 const MAX_LIST_LENGTH: usize = 16 * 1024;
 
 /// A key that was written, removed, or found to be expired.
@@ -42,7 +42,7 @@ struct TouchedKey {
 }
 
 impl TouchedKeys {
-    /// Adds a key. `expired` is `true` if it was removed because it had expired.
+    /// Adds a key. `expired` is `true` if the key was removed because it had expired.
     pub(super) fn push(&mut self, database: usize, key: &[u8], expired: bool) {
         self.names.extend_from_slice(key);
         self.keys.push(TouchedKey {
@@ -81,14 +81,14 @@ impl TouchedKeys {
 /// The value and expiry of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldValue {
-    /// Value as text. Equal texts mean equal values, unless they are very long.
+    /// Value as text. Equal texts mean equal values, except for very long values, which are abbreviated.
     pub text: Arc<str>,
     /// Expiry in milliseconds since the Unix epoch.
     pub expires_ms: Option<i64>,
 }
 
 impl HeldValue {
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub(super) fn from_entry(entry: &Entry) -> Self {
         HeldValue {
             text: text_of(&entry.value),
             expires_ms: entry.expires_ms,
@@ -109,8 +109,8 @@ fn text_of(value: &Value) -> Arc<str> {
     text.into()
 }
 
-/// Returns the bytes as text if they are short UTF-8. That holds for most values of locks, and every command of a
-/// simulated run passes here, so they are not copied twice.
+/// Returns the bytes as text if they are short and valid UTF-8. This avoids a copy for most lock values, which matters
+/// because every command of a simulated run calls this function.
 fn short(bytes: &[u8]) -> Option<&str> {
     (bytes.len() <= MAX_TEXT_LENGTH)
         .then(|| std::str::from_utf8(bytes).ok())

@@ -1,11 +1,11 @@
 //! A deterministic model of one Redis server, in memory, for the simulation.
 //!
-//! It has no sockets, files, tasks or clock: time is a parameter of [`Server::execute`]. `docs/redis-model.md` lists
-//! what it leaves out. `lab/tests/model/differential.rs` compares it with a real server.
+//! The model has no sockets, files, tasks or clock: time is a parameter of [`Server::execute`]. `docs/redis-model.md`
+//! lists what is not modelled. `lab/tests/model/differential.rs` compares the model with a real server.
 //!
 //! - [`Server`]: connections, commands, snapshots, effects
 //! - [`CommandKind`]: the effect of each command on keys, as data
-//! - `command`, `dispatch`: the command table, and the dispatch of a command
+//! - `command`, `dispatch`: the look-up of a command, its checks and its execution
 //! - `commands`: one file for each family
 //! - `values`, `keyspace`, `state`: the stored data
 //! - `lua`: scripts, on the Lua version that Redis itself embeds

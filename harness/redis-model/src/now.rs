@@ -1,6 +1,6 @@
 //! The time at which a command is executed.
 
-/// The node's wall clock, which may jump. One command, script or transaction sees one time.
+/// A reading of the node's wall clock, which may jump. A command, script or transaction has the same time throughout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now {
     /// Microseconds since the Unix epoch.

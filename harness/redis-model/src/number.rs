@@ -2,7 +2,7 @@
 
 use super::reply::Refusal;
 
-/// Parses an integer as strictly as Redis does: no blanks, no plus sign, no leading zero.
+/// Parses an integer as strictly as Redis, which allows no blanks, no plus sign and no leading zeros.
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -36,12 +36,12 @@ pub(super) fn integer_argument(text: &[u8]) -> Result<i64, Refusal> {
 
 /// Parses an integer that must not be negative.
 pub(super) fn count_argument(text: &[u8]) -> Result<i64, Refusal> {
-    // Redis 7.0 gives the same error for a text that is not a number.
+    // Redis 7.0 returns the same error for text that is not a number.
     let count = integer(text).filter(|count| *count >= 0);
     count.ok_or(Refusal::NOT_POSITIVE)
 }
 
-/// Parses a double like `strtod` with Redis's checks: no blanks, no trailing text, no NaN.
+/// Parses a double like `strtod`, but like Redis rejects blanks, trailing text and NaN.
 pub(super) fn double(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let (sign, body) = match text.strip_prefix('-') {
@@ -56,14 +56,14 @@ pub(super) fn double(text: &[u8]) -> Option<f64> {
         return None;
     }
     let value: f64 = body.parse().ok()?;
-    // strtod reports numbers that are too large or too small, and Redis refuses them.
+    // strtod reports numbers that are too large or too small, and Redis rejects them.
     let mantissa = body.split(['e', 'E']).next().unwrap_or_default();
     let vanished = value == 0.0 && mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     (value.is_finite() && !vanished).then_some(sign * value)
 }
 
-/// Returns `true` for a text that [`double`] rejects but some versions accept: an empty text, a blank before the
-/// number, hexadecimal digits.
+/// Returns `true` for text that [`double`] rejects but that some versions accept: empty text, text with a leading
+/// blank, and hexadecimal digits.
 pub(super) fn is_read_differently(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     matches!(
@@ -72,7 +72,7 @@ pub(super) fn is_read_differently(text: &[u8]) -> bool {
     )
 }
 
-/// Formats a double: `%.17g` in Redis 7.0, the shortest exact text since 7.2.
+/// Formats a double as Redis does: with `%.17g` up to Redis 7.0, and as the shortest exact text since 7.2.
 pub(super) fn double_text(value: f64, shortest: bool) -> String {
     // Whole numbers that a double holds exactly are written as integers.
     if value.fract() == 0.0 && value.abs() < 4_503_599_627_370_496.0 {
@@ -85,7 +85,7 @@ pub(super) fn double_text(value: f64, shortest: bool) -> String {
     }
 }
 
-/// Formats with the fewest digits that parse to the same double, like the library `fpconv` of Redis 7.2 and later.
+/// Formats a double with the fewest digits that identify it, like the library `fpconv` in Redis 7.2 and later.
 fn shortest_text(value: f64) -> String {
     let (sign, digits, exponent) = parts(&format!("{value:e}"));
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
@@ -115,7 +115,7 @@ fn parts(scientific: &str) -> (&'static str, String, i32) {
     (sign, digits, exponent.parse().unwrap_or(0))
 }
 
-/// Formats in scientific notation, with at least `width` digits in the exponent.
+/// Formats a number in scientific notation, with at least `width` digits in the exponent.
 fn with_exponent(sign: &str, digits: &str, exponent: i32, width: usize) -> String {
     let (first, rest) = digits.split_at(1);
     let point = if rest.is_empty() { "" } else { "." };
@@ -129,7 +129,7 @@ pub(super) fn general_17(value: f64) -> String {
     general_digits(value, 17)
 }
 
-/// Formats a double as `%.*g`, with at most `digits` digits, at least one.
+/// Formats a double as C's `%.*g` with the precision `digits`, which must be at least 1.
 pub(super) fn general_digits(value: f64, digits: usize) -> String {
     if !value.is_finite() {
         let sign = if value.is_sign_negative() { "-" } else { "" };
@@ -138,14 +138,14 @@ pub(super) fn general_digits(value: f64, digits: usize) -> String {
     general(&format!("{value:.*e}", digits - 1), digits)
 }
 
-/// Converts scientific notation with `most` digits into the format of C's `%g`.
-fn general(scientific: &str, most: usize) -> String {
+/// Converts scientific notation into the format of C's `%g` with the precision `max_digits`.
+fn general(scientific: &str, max_digits: usize) -> String {
     let (sign, digits, exponent) = parts(scientific);
     let digits = match digits.trim_end_matches('0') {
         "" => "0",
         some => some,
     };
-    if exponent < -4 || usize::try_from(exponent).is_ok_and(|it| it >= most) {
+    if exponent < -4 || usize::try_from(exponent).is_ok_and(|place| place >= max_digits) {
         return with_exponent(sign, digits, exponent, 2);
     }
     let whole = usize::try_from(exponent + 1).unwrap_or(0);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_written_as_printf_writes_them() {
+    fn doubles_are_formatted_like_printf() {
         assert_eq!(double_text(0.1, false), "0.10000000000000001");
         assert_eq!(double_text(0.1, true), "0.1");
         assert_eq!(double_text(1e-7, true), "1e-7");

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub enum Reply {
     /// `+OK`.
     Simple(Cow<'static, str>),
-    /// `-ERR ...`: the text after the minus sign.
+    /// `-ERR ...`. Contains the text after the minus sign.
     Error(Cow<'static, str>),
     /// `:1`.
     Int(i64),
@@ -23,16 +23,15 @@ pub enum Reply {
     Map(Vec<(Reply, Reply)>),
     /// `~1`; array in RESP2.
     Set(Vec<Reply>),
-    /// `,1.5`, kept as the text that the server sends; bulk string in RESP2.
+    /// `,1.5`, stored as the text that the server sends; bulk string in RESP2.
     Double(String),
-    /// `=`: text with a three-letter format; bulk string in RESP2.
+    /// `=`, text with a three-letter format; bulk string in RESP2.
     Verbatim(&'static str, Vec<u8>),
-    /// `>`: out of band; array in RESP2.
+    /// `>`, an out-of-band message; array in RESP2.
     Push(Vec<Reply>),
     /// Several replies to one command, as for `SUBSCRIBE a b`.
     Several(Vec<Reply>),
-    /// No reply yet: the client is blocked. The reply arrives later with
-    /// [`super::Server::take_messages`].
+    /// No reply yet, because the client is blocked. The reply is returned later by [`super::Server::take_messages`].
     Blocked,
 }
 
@@ -104,14 +103,14 @@ impl Refusal {
     }
 
     /// Creates a refusal with a generated text. Error replies cannot contain line breaks.
-    pub(super) fn of(text: impl Into<Cow<'static, str>>) -> Refusal {
+    pub(super) fn new(text: impl Into<Cow<'static, str>>) -> Refusal {
         match text.into() {
             Cow::Borrowed(text) => Refusal::fixed(text),
             Cow::Owned(text) => Refusal(Cow::Owned(text.replace(['\r', '\n'], " "))),
         }
     }
 
-    /// Quotes a client's word for an error text: a C string of at most `room` bytes.
+    /// Quotes a client's word for an error text, as a C string of at most `room` bytes.
     pub(super) fn quote(word: &[u8], room: usize) -> String {
         let length = word.iter().take_while(|byte| **byte != 0).count();
         String::from_utf8_lossy(&word[..length.min(room)]).into_owned()
@@ -119,14 +118,14 @@ impl Refusal {
 
     /// Returns the error of a command with too few or too many arguments.
     pub(super) fn arity(command: &str) -> Refusal {
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR wrong number of arguments for '{command}' command"
         ))
     }
 
-    /// Returns the error for an expiry that is not positive, or too far away.
+    /// Returns the error for an expiry that is not positive or is out of range.
     pub(super) fn invalid_expiry(command: &str) -> Refusal {
-        Refusal::of(format!("ERR invalid expire time in '{command}' command"))
+        Refusal::new(format!("ERR invalid expire time in '{command}' command"))
     }
 
     /// Returns the error for a command that does not exist.
@@ -140,7 +139,7 @@ impl Refusal {
             }
         }
         let name = Refusal::quote(args[0], SHOWN);
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR unknown command '{name}', with args beginning with: {shown}"
         ))
     }
@@ -149,23 +148,23 @@ impl Refusal {
     pub(super) fn unknown_subcommand(container: &str, word: &[u8]) -> Refusal {
         let word = Refusal::quote(word, 128);
         let container = container.to_ascii_uppercase();
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR unknown subcommand '{word}'. Try {container} HELP."
         ))
     }
 
     /// Returns the error for a command that a RESP2 connection cannot send while it has subscriptions.
     pub(super) fn while_subscribed(command: &str) -> Refusal {
-        Refusal::of(format!(
+        Refusal::new(format!(
             "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT \
              / RESET are allowed in this context"
         ))
     }
 }
 
-/// Returns a refusal with this text as the result of any operation.
+/// Returns a refusal with this text as a `Result` of any type.
 pub(super) fn refuse<T>(text: impl Into<Cow<'static, str>>) -> Result<T, Refusal> {
-    Err(Refusal::of(text))
+    Err(Refusal::new(text))
 }
 
 impl From<Refusal> for Reply {

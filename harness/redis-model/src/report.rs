@@ -1,28 +1,28 @@
-//! Report of a server to an observer: the lines of MONITOR and the notifications of expired and evicted keys, as bytes
-//! on one RESP3 connection.
+//! A server's report to an observer. It contains the lines of MONITOR and the notifications of expired and evicted
+//! keys, as bytes of one RESP3 connection.
 //!
-//! A command's line follows its execution, so a key that it finds expired is reported before it. Scripts are the
-//! exception: their line precedes those of their inner commands. The commands of a transaction are reported when they
-//! are executed, and `EXEC` after them. A command that is refused before its execution is not reported. All this was
-//! observed on Redis 7.0.15.
+//! A command is reported after its execution, so a key that the command finds expired is reported earlier. A script is
+//! an exception: its line precedes the lines of its inner commands. The commands of a transaction are reported when
+//! they are executed, and `EXEC` is reported after them. A command that is refused before its execution is not
+//! reported. This order was observed on Redis 7.0.15.
 
 use std::io::Write;
 
 use super::Now;
 use super::session::ClientId;
 
-/// Client numbers start at 1; ports below this belong to servers.
+/// Added to a client's number to get its port. Lower ports belong to servers.
 const FIRST_PORT: u32 = 40_000;
 
-/// The report since it was last taken.
+/// The part of the report that has not been taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) bytes: Vec<u8>,
 }
 
 impl Report {
-    /// Reports the execution of a command. `sender` is absent if a script called it. `database` is the one that is
-    /// selected after it.
+    /// Reports the execution of a command. `sender` is `None` if a script called the command. `database` is the
+    /// database that is selected after the command.
     pub(super) fn executed(
         &mut self,
         now: Now,
@@ -61,7 +61,7 @@ impl Report {
     }
 }
 
-/// Appends one byte as in a quoted string of C.
+/// Appends one byte, escaped as in a C string literal.
 fn escaped(line: &mut Vec<u8>, byte: u8) {
     match byte {
         b'"' | b'\\' => line.extend([b'\\', byte]),

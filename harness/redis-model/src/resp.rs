@@ -1,4 +1,4 @@
-//! A reply as RESP bytes, and as the `redis` crate's value.
+//! Conversion of replies to RESP bytes and to values of the `redis` crate.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,8 +8,7 @@ use super::Reply;
 impl Reply {
     /// Appends the reply in the wire format of RESP2 (`resp3` false) or RESP3.
     ///
-    /// The reply must already fit the protocol: [`super::Server::execute`] returns replies in the
-    /// protocol that the client chose with HELLO.
+    /// The reply must already match the protocol, as the replies of [`super::Server::execute`] do.
     pub fn encode(&self, resp3: bool, out: &mut Vec<u8>) {
         match self {
             Reply::Simple(text) => line(out, b'+', text.as_bytes()),
@@ -95,8 +94,8 @@ fn push_value(mut items: Vec<Reply>) -> redis::Value {
 }
 
 thread_local! {
-    /// Cached errors. Locks get few different ones, but `NOSCRIPT` on every node of every run, and the crate's parser
-    /// allocates eight kilobytes for each.
+    /// Cached errors. Locks receive few different errors but often the same, such as `NOSCRIPT` from every node of
+    /// every run, and the crate's parser allocates eight kilobytes for each error.
     static ERRORS: RefCell<BTreeMap<String, redis::ServerError>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -117,7 +116,7 @@ fn server_error(text: &str) -> redis::ServerError {
     })
 }
 
-/// The `redis` crate distinguishes error codes. Its own parser derives them from a reply line.
+/// Parses an error with the parser of the `redis` crate, which derives the kind of error from the text.
 fn parsed_error(text: &str) -> redis::ServerError {
     let line = format!("-{text}\r\n");
     match redis::parse_redis_value(line.as_bytes()) {
@@ -129,7 +128,7 @@ fn parsed_error(text: &str) -> redis::ServerError {
 
 fn line(out: &mut Vec<u8>, kind: u8, text: &[u8]) {
     out.push(kind);
-    // A line break would end the reply early. The server sends spaces instead.
+    // A line break would end the reply early, so a real server sends spaces instead.
     out.extend(text.iter().map(|byte| match byte {
         b'\r' | b'\n' => b' ',
         byte => *byte,

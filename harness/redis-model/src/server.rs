@@ -1,4 +1,4 @@
-//! One Redis server, as its clients see it.
+//! The public interface of the modelled server.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{Now, Reply, ServerVersion, dispatch};
 /// A model of one Redis server: single-threaded like the original, without sockets, files or a clock. The same calls
 /// always return the same replies.
 pub struct Server {
-    /// Boxed, because it moves into the Lua state while a script runs.
+    /// Boxed because the state is moved into the Lua state while a script runs.
     pub(super) state: Box<State>,
     pub(super) scripts: Scripts,
 }
@@ -44,9 +44,9 @@ impl Server {
         self.state.messages.retain(|(other, _)| *other != client);
     }
 
-    /// Executes one command, given as name and arguments, at one time of the node's wall clock.
+    /// Executes one command, given as name and arguments, at the time `now` of the node's wall clock.
     ///
-    /// The reply uses the protocol that the client chose (RESP2 unless it sent HELLO 3).
+    /// The reply uses the protocol that the client has chosen: RESP3 after `HELLO 3`, otherwise RESP2.
     pub fn execute(&mut self, client: ClientId, args: &[&[u8]], now: Now) -> Reply {
         let reply = dispatch::process(self, client, args, now);
         match reply {
@@ -83,8 +83,8 @@ impl Server {
         fitting.collect()
     }
 
-    /// Returns when the next blocking command times out, on the wall clock. The caller must then call
-    /// [`Server::time_out`].
+    /// Returns the time at which the next blocking command times out, on the wall clock. At this time, the caller must
+    /// call [`Server::time_out`].
     pub fn next_timeout(&self) -> Option<Now> {
         let waiters = self.state.waiters.iter();
         waiters.filter_map(|waiter| waiter.until).min()
@@ -100,7 +100,8 @@ impl Server {
         dispatch::lacks(&self.state, command)
     }
 
-    /// Returns the requests for something that is not modelled. If there are any, the run is `unknown`.
+    /// Returns the requested commands and features that are not modelled. If the set is not empty, the run is
+    /// inconclusive.
     pub fn unknown_commands(&self) -> &BTreeSet<String> {
         &self.state.unknown
     }
@@ -139,11 +140,11 @@ impl Server {
     }
 
     /// Replaces the contents of `touched` with the keys that were written, expired or removed since the last call, in
-    /// order. A key can occur more than once, and its value may be unchanged.
+    /// order. A key can occur more than once, and its value need not have changed.
     pub fn take_touched(&mut self, touched: &mut TouchedKeys) {
         touched.clear();
         if let Some(noted) = &mut self.state.touched {
-            // Swap the two lists, so that neither is allocated for every command.
+            // Swap the two lists, so that no list is allocated for each command.
             std::mem::swap(noted, touched);
         }
     }
@@ -151,10 +152,10 @@ impl Server {
     /// Returns the value of a key, expired or not, or `None` if the key does not exist.
     pub fn held_value(&self, database: usize, key: &[u8]) -> Option<HeldValue> {
         let entry = self.state.keyspace.databases.get(database)?.get(key)?;
-        Some(HeldValue::of(entry))
+        Some(HeldValue::from_entry(entry))
     }
 
-    /// Applies another server's change, like a replica, or like a server that loads its append-only file.
+    /// Applies a change of another server, as a replica does, or as a server does when it loads its append-only file.
     ///
     /// Returns the reply, which is an error only if the effect does not come from a model.
     pub fn apply(&mut self, effect: &Effect, now: Now) -> Reply {
@@ -172,7 +173,7 @@ impl Server {
         reply
     }
 
-    /// Returns a copy of all keys, as an RDB file would contain them, without scripts and connections.
+    /// Returns a copy of all keys, like the contents of an RDB file. Scripts and connections are not included.
     pub fn snapshot(&self) -> Keyspace {
         self.state.keyspace.clone()
     }
@@ -205,7 +206,7 @@ impl Server {
         self.scripts.flush();
     }
 
-    /// Removes a key like an eviction. Returns `true` if it existed.
+    /// Removes a key as an eviction does. Returns `true` if the key existed.
     pub fn evict(&mut self, database: usize, key: &[u8]) -> bool {
         let keys = self.state.keyspace.databases.get_mut(database);
         if keys.and_then(|keys| keys.remove(key)).is_none() {
@@ -219,13 +220,13 @@ impl Server {
         true
     }
 
-    /// Removes a key like an expiry, whatever its expiry is. Returns `true` if it existed.
+    /// Removes a key as if it had expired, whatever its expiry is. Returns `true` if the key existed.
     pub fn expire_key(&mut self, database: usize, key: &[u8]) -> bool {
         self.state.expire_now(database, key)
     }
 
-    /// Removes every expired key, like the server's own background cycle. Clients notice the difference only if the
-    /// wall clock is set back later.
+    /// Removes every expired key, like the background cycle of a real server. Clients can notice the removal only if
+    /// the wall clock is set back later.
     pub fn expire_cycle(&mut self, now: Now) {
         for database in 0..self.state.keyspace.databases.len() {
             let over: Vec<Vec<u8>> = self.state.keyspace.databases[database]
@@ -239,21 +240,22 @@ impl Server {
         }
     }
 
-    /// Switches the out-of-memory state, in which commands that may need more memory are refused.
+    /// Switches the out-of-memory state on or off. In this state, commands that may need more memory are refused.
     pub fn set_out_of_memory(&mut self, out_of_memory: bool) {
         self.state.out_of_memory = out_of_memory;
     }
 
-    /// Sets the number of linked replicas, and the number of changes, counted from the first one that
-    /// [`Server::take_effects`] returned, that all of them have. Every `WAIT` that this satisfies becomes a message. A
-    /// backend with replicas must keep this up to date.
+    /// Sets the number of linked replicas, and the number of changes that all of them have received. Changes are
+    /// counted from the first change that [`Server::take_effects`] returned. The reply to every `WAIT` that is now
+    /// satisfied becomes a message. A backend with replicas must call this function whenever one of the two numbers
+    /// changes.
     pub fn set_acknowledged(&mut self, replicas: u32, changes: u64) {
         self.state.replicas = i64::from(replicas);
         self.state.acknowledged = changes;
         super::blocking::acknowledge(&mut self.state);
     }
 
-    /// Returns `true` while a client waits for the replicas.
+    /// Returns `true` if a client waits for replicas.
     pub fn waits_for_replicas(&self) -> bool {
         super::blocking::waits_for_replicas(&self.state)
     }

@@ -9,11 +9,11 @@ pub struct ClientId(pub u32);
 /// One connection.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// Database, set with `SELECT`.
+    /// The database selected with `SELECT`.
     pub database: usize,
-    /// True after `HELLO 3`.
+    /// Whether the client has chosen RESP3 with `HELLO 3`.
     pub resp3: bool,
-    /// The transaction between `MULTI` and `EXEC`.
+    /// The transaction, between `MULTI` and `EXEC`.
     pub transaction: Option<Transaction>,
     /// Keys from `WATCH`.
     pub watched: Vec<Watched>,
@@ -23,14 +23,15 @@ pub(super) struct Session {
     pub channels: BTreeSet<Vec<u8>>,
     /// Patterns from `PSUBSCRIBE`.
     pub patterns: BTreeSet<Vec<u8>>,
-    /// Number of recorded changes when this connection last sent a command. Its `WAIT` waits for these.
+    /// Number of recorded changes when this connection last sent a command. `WAIT` waits until replicas have received
+    /// them.
     pub recorded: u64,
-    /// Whether a blocking command waits.
+    /// Whether a blocking command of the client is waiting.
     pub blocked: bool,
 }
 
 impl Session {
-    /// Returns `true` for a RESP2 connection with subscriptions, which can send few commands.
+    /// Returns `true` for a RESP2 connection with subscriptions, which may send only a few commands.
     pub(super) fn only_listens(&self) -> bool {
         let subscribed = !self.channels.is_empty() || !self.patterns.is_empty();
         subscribed && !self.resp3

@@ -1,4 +1,4 @@
-//! A server's memory without the script engine: keys, connections, watches, effects.
+//! The data of a server except its scripts: keys, connections, watches and effects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +11,14 @@ use super::session::{ClientId, Session, Watched};
 use super::waiter::Waiter;
 use super::{Now, Reply, ServerVersion};
 
-/// Everything except the Lua state.
+/// The data of a server except its scripts.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub version: ServerVersion,
     pub keyspace: Keyspace,
     pub sessions: BTreeMap<ClientId, Session>,
     pub last_client: u32,
-    /// The watching clients, by database and key.
+    /// The clients that watch a key, by database and key.
     pub watchers: BTreeMap<(usize, Vec<u8>), Vec<ClientId>>,
     /// Requested commands, options and Lua libraries that are not modelled.
     pub unknown: BTreeSet<String>,
@@ -26,23 +26,24 @@ pub(super) struct State {
     pub messages: Vec<(ClientId, Reply)>,
     pub effects: Vec<Effect>,
     pub record_effects: bool,
-    /// Whether another server's effects are applied: then the master decides about expired keys.
+    /// Whether an effect of another server is being applied. Meanwhile expired keys are not removed, because the other
+    /// server removes them.
     pub applying: bool,
     /// Whether commands that need memory are refused with OOM.
     pub out_of_memory: bool,
-    /// The keys that were written, expired or removed, in order, if they are recorded.
+    /// The keys that were written, expired or removed, in order. `None` if they are not recorded.
     pub touched: Option<TouchedKeys>,
-    /// The report for an observer, if there is one.
+    /// The report for an observer. `None` if it is switched off.
     pub report: Option<Report>,
     /// Number of linked replicas.
     pub replicas: i64,
-    /// Number of recorded changes, counted from the start, that all replicas have.
+    /// Number of recorded changes, counted from the start, that all replicas have received.
     pub acknowledged: u64,
     /// Number of recorded changes.
     pub recorded: u64,
-    /// Clients that wait for an element, longest waiting first.
+    /// The blocked clients, longest waiting first.
     pub waiters: Vec<Waiter>,
-    /// Changed keys that clients wait for, as database and key.
+    /// The changed keys for which clients wait, as database and key.
     pub ready: Vec<(usize, Vec<u8>)>,
 }
 
@@ -50,7 +51,7 @@ impl State {
     /// Records a request for something that is not modelled.
     pub(super) fn not_modelled(&mut self, what: &str) -> Refusal {
         self.unknown.insert(what.to_owned());
-        Refusal::of(format!("ERR the model of Redis does not know {what}"))
+        Refusal::new(format!("ERR the model of Redis does not know {what}"))
     }
 
     /// Removes a key if it has expired, as a master does when a command accesses it.
@@ -58,7 +59,7 @@ impl State {
         !self.applying && self.is_expired(database, key, now) && self.expire_now(database, key)
     }
 
-    /// Removes a key like an expiry. Returns `true` if it existed.
+    /// Removes a key as an expiry does. Returns `true` if the key existed.
     pub(super) fn expire_now(&mut self, database: usize, key: &[u8]) -> bool {
         let keys = self.keyspace.databases.get_mut(database);
         if keys.and_then(|keys| keys.remove(key)).is_none() {
@@ -82,7 +83,7 @@ impl State {
             .is_some_and(|entry| entry.is_expired(now.ms()))
     }
 
-    /// Records that a key has changed, also for its watchers.
+    /// Records that a key has changed, and marks its watchers.
     pub(super) fn touch(&mut self, database: usize, key: &[u8]) {
         if let Some(touched) = &mut self.touched {
             touched.push(database, key, false);
@@ -105,14 +106,14 @@ impl State {
             };
             let mut watched = session.watched.iter_mut();
             match watched.find(|watched| watched.database == database && watched.key == key) {
-                // The key had expired before the watch began, and is only removed now, which is not a change.
+                // The key had already expired when the watch began, so its removal does not count as a change.
                 Some(watched) if watched.expired && !present => watched.expired = false,
                 _ => session.dirty = true,
             }
         }
     }
 
-    /// Records that a key has changed, so that clients that wait for it may be served after the current command.
+    /// Records that a key has changed, so that clients waiting for it can be served after the current command.
     pub(super) fn signal(&mut self, database: usize, key: &[u8]) {
         let mut waiters = self.waiters.iter();
         if waiters.any(|waiter| waiter.database == database && waiter.wait.takes_from(key)) {

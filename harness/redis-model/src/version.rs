@@ -19,7 +19,7 @@ pub enum ServerVersion {
 }
 
 impl ServerVersion {
-    /// All versions, the servers of each family from old to new.
+    /// All versions. Within each family they are ordered from old to new.
     pub const ALL: [ServerVersion; 6] = [
         ServerVersion::Redis62,
         ServerVersion::Redis70,
@@ -56,8 +56,8 @@ impl ServerVersion {
         if self.is_valkey() { "valkey" } else { "redis" }
     }
 
-    /// Returns the model for a server with this name and version: the newest one of its family that is not newer than
-    /// the server, else the oldest. An invalid version counts as the newest.
+    /// Returns the model for a server with this name and version: the newest model of its family that is not newer than
+    /// the server, or the oldest model if all are newer. An invalid version counts as the newest.
     pub fn nearest(server: &str, version: &str) -> ServerVersion {
         let numbers = |text: &str| -> Vec<u32> {
             let parts = text.split('.').map_while(|part| part.parse().ok());
@@ -65,11 +65,11 @@ impl ServerVersion {
         };
         let family = ServerVersion::ALL
             .into_iter()
-            .filter(|one| one.is_valkey() == (server == "valkey"));
+            .filter(|model| model.is_valkey() == (server == "valkey"));
         let wanted = numbers(version);
-        // Ignore patch versions: Valkey 8.1.0 is nearer to 8.1.1 than to any older version.
-        let not_newer = |one: &ServerVersion| {
-            let known = numbers(one.number());
+        // Patch versions are ignored, because the model of Valkey 8.1.1 is the best one for Valkey 8.1.0, too.
+        let not_newer = |model: &ServerVersion| {
+            let known = numbers(model.number());
             wanted.is_empty() || known[..2] <= wanted[..wanted.len().min(2)]
         };
         let mut family: Vec<ServerVersion> = family.collect();
@@ -102,12 +102,14 @@ impl ServerVersion {
         self == ServerVersion::Valkey91
     }
 
-    /// Returns `true` from 7.0 on: conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`, `#!lua`.
+    /// Returns `true` for Redis 7.0 and later, which have conditions of `EXPIRE`, `SET` with `NX` and `GET`, `EVAL_RO`
+    /// and `#!lua`.
     pub(super) fn since_70(self) -> bool {
         self != ServerVersion::Redis62
     }
 
-    /// Returns `true` from 7.2 on: `CLIENT SETINFO`, `BLPOP` in scripts, short doubles.
+    /// Returns `true` for Redis 7.2 and later, which have `CLIENT SETINFO`, `BLPOP` in scripts and short texts of
+    /// doubles.
     pub(super) fn since_72(self) -> bool {
         !matches!(self, ServerVersion::Redis62 | ServerVersion::Redis70)
     }
@@ -118,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_gets_the_nearest_model_that_is_not_newer() {
+    fn server_gets_the_nearest_model_that_is_not_newer() {
         for version in ServerVersion::ALL {
             let nearest = ServerVersion::nearest(version.server(), version.number());
             assert_eq!(nearest, version);

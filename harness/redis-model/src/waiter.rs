@@ -1,4 +1,4 @@
-//! Blocked clients as data: the condition for which each waits, and the end of its wait.
+//! Blocked clients, with the condition for which each of them waits and the end of the wait.
 
 use super::Now;
 use super::session::ClientId;
@@ -6,9 +6,9 @@ use super::session::ClientId;
 /// The condition for which a client waits.
 #[derive(Debug, Clone)]
 pub(super) enum Wait {
-    /// An element in one of these lists. The first list that has one is used.
+    /// An element in one of these lists. It is taken from the first list that is not empty.
     Element { keys: Vec<Vec<u8>> },
-    /// This many replicas with this many changes.
+    /// At least `wanted` replicas that have received `changes` changes.
     Replicas { wanted: i64, changes: u64 },
 }
 

@@ -61,7 +61,7 @@ const REASON_WORDS: [&str; 5] = ["panic", "exception", "error", "fatal", "abort"
 /// Returns the last line of a worker's log that names an error or, if no line does, the last line. Returns `None` if
 /// the log is empty or cannot be read.
 #[cfg(feature = "servers")]
-pub(crate) fn last_words(log: &std::path::Path) -> Option<String> {
+pub(crate) fn last_log_line(log: &std::path::Path) -> Option<String> {
     let lines = last_lines(log, MAX_TRACE);
     let mut lines = lines.iter().map(|line| line.trim());
     let names_reason = |line: &&str| {
@@ -150,7 +150,7 @@ mod tests {
         let log = dir.path().join("worker-0.log");
         let words = |text: &str| {
             std::fs::write(&log, text).unwrap();
-            last_words(&log)
+            last_log_line(&log)
         };
         let dotnet = "ready\nUnhandled exception. System.Exception: lost\n   at Timer()\n\n";
         let expected = Some("Unhandled exception. System.Exception: lost".to_owned());

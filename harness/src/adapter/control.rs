@@ -265,7 +265,7 @@ impl WorkerControl {
 
     async fn table(&self) -> Result<ProcessTable, ProcessError> {
         let since_ticks = self.group.reap_guard().since_ticks();
-        Ok(ProcessTable::look(since_ticks).await?)
+        Ok(ProcessTable::read_in_background(since_ticks).await?)
     }
 }
 
@@ -274,7 +274,7 @@ impl WorkerControl {
 async fn kill_own_tracer(controls: &[WorkerControl]) {
     if let Some(tracer) = tracer_of_this_process()
         && let Some(table) = table_since(controls).await
-        && (controls.iter()).any(|one| one.group.reap_guard().has(&table, tracer))
+        && (controls.iter()).any(|control| control.group.reap_guard().has(&table, tracer))
     {
         // If this fails, the tracer has exited and no longer traces this process.
         let _ = process_group::signal_one(tracer, Signal::KILL);
@@ -307,7 +307,7 @@ async fn table_since(controls: &[WorkerControl]) -> Option<ProcessTable> {
         .iter()
         .map(|control| control.group.reap_guard().since_ticks())
         .min()?;
-    ProcessTable::look(since_ticks).await.ok()
+    ProcessTable::read_in_background(since_ticks).await.ok()
 }
 
 /// Kills the worker with its descendants when the last handle is dropped.

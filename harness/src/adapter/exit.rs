@@ -25,8 +25,12 @@ const OUTSIDE_SIGNALS: [Signal; 5] = [
 fn is_from_outside(status: ExitStatus) -> bool {
     let signal = status.signal();
     let by_shell = status.code().and_then(|code| code.checked_sub(128));
-    let is_it = |number: i32| OUTSIDE_SIGNALS.iter().any(|one| one.as_raw() == number);
-    signal.or(by_shell).is_some_and(is_it)
+    let is_outside_signal = |number: i32| {
+        OUTSIDE_SIGNALS
+            .iter()
+            .any(|signal| signal.as_raw() == number)
+    };
+    signal.or(by_shell).is_some_and(is_outside_signal)
 }
 
 impl From<ExitStatus> for Exit {

@@ -78,7 +78,7 @@ impl ReapGuard {
 
     /// Returns `true` if this process is the child or one of its descendants.
     pub(super) fn has(&mut self, table: &ProcessTable, pid: u32) -> bool {
-        self.members(table).iter().any(|(one, _)| *one == pid)
+        self.members(table).iter().any(|(member, _)| *member == pid)
     }
 
     /// Signals the process group, unless the child is dead.

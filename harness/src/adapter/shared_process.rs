@@ -256,10 +256,13 @@ impl Lines {
 
     /// Cancels the client's request with this number. `cancel` has no reply of its own.
     fn cancel(&mut self, client: usize, own: u64) -> Result<(), Closed> {
-        let is_it = |request: &PendingRequest| {
+        let is_requested = |request: &PendingRequest| {
             request.client == client && matches!(request.purpose, Purpose::Own(id) if id == own)
         };
-        let cancelled = self.pending.iter().find(|(_, request)| is_it(request));
+        let cancelled = self
+            .pending
+            .iter()
+            .find(|(_, request)| is_requested(request));
         let Some((&of, _)) = cancelled else {
             // The request has already been answered.
             return Ok(());

@@ -37,7 +37,7 @@ impl Event {
         let mut known = self.waker.borrow_mut();
         if known
             .as_ref()
-            .is_none_or(|one| !one.will_wake(context.waker()))
+            .is_none_or(|waker| !waker.will_wake(context.waker()))
         {
             let before = known.replace(context.waker().clone());
             drop(known);

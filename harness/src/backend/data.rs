@@ -43,5 +43,5 @@ pub trait Data {
 /// A Redis server separate from the nodes. Workers cannot reach it, and no fault affects it.
 pub trait StockServer {
     /// Sends a command. Returns the reply as a number, or `None` if the reply is nil.
-    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal>;
+    async fn query_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal>;
 }

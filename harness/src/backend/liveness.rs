@@ -24,12 +24,12 @@ pub trait Liveness {
 
     /// Returns the last line of the worker's log that names an error or, if no line does, the last line. Returns `None`
     /// if the worker printed nothing.
-    fn last_words(&self, _worker: usize) -> Option<String> {
+    fn last_log_line(&self, _worker: usize) -> Option<String> {
         None
     }
 
     /// Returns `true` while this worker or any server is stalled, so that the worker may be unable to answer.
-    fn is_kept_from_answering(&self, _worker: usize) -> bool {
+    fn may_be_unable_to_answer(&self, _worker: usize) -> bool {
         false
     }
 

@@ -31,7 +31,7 @@ pub trait Sentinels {
     async fn demoted_by_sentinels(&self, node: usize);
     /// Returns `true` if the Sentinels have promoted a server of the node since the run began, apart from the
     /// promotions that [`Sentinels::promoted_by_sentinels`] waited for.
-    async fn failed_over_unasked(&self, node: usize) -> bool;
+    async fn failed_over_spontaneously(&self, node: usize) -> bool;
 }
 
 /// Offsets of wall clocks.

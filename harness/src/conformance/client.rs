@@ -97,7 +97,11 @@ impl Client {
         clock: &Clock,
     ) -> Result<Self, ConformanceError> {
         let mut argv = command.argv_to_start();
-        argv.extend(container.iter().map(|it| it.name().to_owned()));
+        argv.extend(
+            container
+                .iter()
+                .map(|container| container.name().to_owned()),
+        );
         let process = WorkerProcess::spawn(&argv, log, |started| {
             parent_death_signal::prepare(started);
             command.prepare(started);
@@ -416,7 +420,7 @@ impl Client {
         let pid = self.control.pid();
         let left = living
             .into_iter()
-            .filter(|one| *one != pid)
+            .filter(|other| *other != pid)
             .map(describe_process)
             .collect();
         EndSeen { how, within, left }

@@ -15,7 +15,7 @@ const MAX_DEFINITE_ERRORS: u32 = 3;
 /// The requests that the lock has declined so far.
 #[derive(Debug, Default)]
 pub struct Applicability {
-    was_asked_to_extend: Cell<bool>,
+    extension_requested: Cell<bool>,
     has_extended: Cell<bool>,
     cannot_extend: RefCell<Option<String>>,
     has_reentered: Cell<bool>,
@@ -38,8 +38,8 @@ struct LeaseAnswers {
 
 impl Applicability {
     /// Records that a holder is about to request an extension.
-    pub fn record_asked_to_extend(&self) {
-        self.was_asked_to_extend.set(true);
+    pub fn record_extension_request(&self) {
+        self.extension_requested.set(true);
     }
 
     /// Records that the lock answers requests for permission to act.
@@ -72,7 +72,7 @@ impl Applicability {
     /// Returns an event if the run tested no extension.
     pub fn extension_untested(&self) -> Option<EventKind> {
         let unsupported = self.cannot_extend.borrow().clone();
-        (unsupported.is_some() || !self.was_asked_to_extend.get())
+        (unsupported.is_some() || !self.extension_requested.get())
             .then_some(EventKind::ExtensionUntested { unsupported })
     }
 

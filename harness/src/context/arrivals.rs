@@ -50,7 +50,7 @@ impl Arrivals {
         })
     }
 
-    /// Lets the buyers arrive, the first one immediately. Returns after the last one.
+    /// Lets the buyers arrive, starting immediately. Returns after the last arrival.
     ///
     /// In the server backends the timer may be late by about a millisecond. The scheduled time
     /// counts as the arrival, so this delay is part of the wait.
@@ -173,7 +173,7 @@ mod tests {
             drop(arrivals.turn().await);
             assert_eq!(arrivals.waiting(), 1);
             assert_eq!(arrivals.take(arrivals.turn().await), Some(0));
-            // There are no more arrivals, and every worker learns that.
+            // Ends the arrivals and informs every worker.
             assert_eq!(arrivals.take(arrivals.turn().await), None);
             assert_eq!(arrivals.take(arrivals.turn().await), None);
         };

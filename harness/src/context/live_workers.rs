@@ -58,10 +58,10 @@ impl LiveWorkers {
     }
 
     /// Returns the number of workers that are alive or may be started again.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         let slots = self.slots.borrow();
-        let left = slots.iter().filter(|slot| !slot.down || slot.may_restart);
-        left.count()
+        let remaining = slots.iter().filter(|slot| !slot.down || slot.may_restart);
+        remaining.count()
     }
 
     /// Returns `true` while the worker is dead.

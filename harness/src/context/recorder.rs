@@ -48,14 +48,14 @@ impl Recorder {
 
     /// Returns `true` if this worker was recorded as breaking the protocol or hanging.
     pub fn has_misbehaved(&self, worker: usize) -> bool {
-        let is_it = |event: &Event| matches!(&event.what, EventKind::Misbehaved { worker: one, .. } if *one == worker);
-        self.events.borrow().iter().any(is_it)
+        let matches = |event: &Event| matches!(&event.what, EventKind::Misbehaved { worker: recorded, .. } if *recorded == worker);
+        self.events.borrow().iter().any(matches)
     }
 
     /// Returns `true` if this node was recorded as lost.
     pub fn has_lost(&self, node: usize) -> bool {
-        let is_it = |event: &Event| matches!(event.what, EventKind::NodeLost { node: one, .. } if one == node);
-        self.events.borrow().iter().any(is_it)
+        let matches = |event: &Event| matches!(event.what, EventKind::NodeLost { node: recorded, .. } if recorded == node);
+        self.events.borrow().iter().any(matches)
     }
 
     /// Removes and returns the events.

@@ -103,7 +103,7 @@ impl Stock {
     }
 
     /// Returns the units left, one number per key.
-    pub fn left(&self) -> Vec<i64> {
+    pub fn remaining(&self) -> Vec<i64> {
         self.keys.iter().map(|stock| stock.left).collect()
     }
 

@@ -39,8 +39,8 @@ impl StockFaults {
     /// Ends a fault of a worker. Waits until the writes that the fault held back have arrived, unless another fault
     /// still holds them back.
     pub async fn lift(&self, worker: usize, fault: StockFault) {
-        let is_it = |one: &Imposed| (one.worker, one.fault) == (worker, fault);
-        let at = self.imposed.borrow().iter().position(is_it);
+        let matches = |imposed: &Imposed| (imposed.worker, imposed.fault) == (worker, fault);
+        let at = self.imposed.borrow().iter().position(matches);
         at.map(|at| self.imposed.borrow_mut().remove(at));
         self.changed.notify_waiters();
         while self.pending_writes.get() > 0 && self.imposed.borrow().is_empty() {
@@ -51,17 +51,17 @@ impl StockFaults {
     /// Returns the fault of a worker's writes, or `None` if there is none.
     pub fn write_fault(&self, worker: usize) -> Option<StockFault> {
         let imposed = self.imposed.borrow();
-        let mut faults = imposed.iter().filter(|one| one.worker == worker);
-        let affects_writes = |one: &&Imposed| one.fault != StockFault::StaleRead;
-        faults.find(affects_writes).map(|one| one.fault)
+        let mut faults = imposed.iter().filter(|fault| fault.worker == worker);
+        let affects_writes = |fault: &&Imposed| fault.fault != StockFault::StaleRead;
+        faults.find(affects_writes).map(|fault| fault.fault)
     }
 
     /// Returns the stale stock of a key that a worker reads, and the time of that stock. Returns
     /// `None` if the worker reads the current stock.
     pub fn stale_read(&self, worker: usize, key: u32) -> Option<(i64, u64)> {
         let imposed = self.imposed.borrow();
-        let mut faults = imposed.iter().filter(|one| one.worker == worker);
-        let stale = faults.find(|one| one.fault == StockFault::StaleRead)?;
+        let mut faults = imposed.iter().filter(|fault| fault.worker == worker);
+        let stale = faults.find(|fault| fault.fault == StockFault::StaleRead)?;
         let left = stale.old.left.get(key as usize)?;
         Some((*left, stale.old.as_of_ns))
     }

@@ -207,8 +207,8 @@ impl Triggers {
         self.has_extended.store(true, Ordering::Relaxed);
     }
 
-    /// Reports an event that the driver saw at this worker, with the stock that was read or is
-    /// left. The caller must wait for the returned barrier before it continues.
+    /// Reports an event of this worker that the driver has observed, with the stock that was read or remains. The
+    /// caller must wait for the returned barrier before it continues.
     pub fn happened(
         &self,
         on: TriggerEvent,
@@ -223,8 +223,8 @@ impl Triggers {
             worker: Some(worker),
             ..Location::default()
         };
-        let barrier = self.start_where(location, |one| {
-            let trigger = &one.trigger;
+        let barrier = self.start_where(location, |fault| {
+            let trigger = &fault.trigger;
             trigger.on == on
                 && trigger.worker.is_none_or(|only| only == worker)
                 && trigger.stock.is_none_or(|only| Some(only) == stock)
@@ -242,9 +242,9 @@ impl Triggers {
     /// Returns the faults whose trigger never fired.
     pub fn unfired(&self) -> Vec<UnfiredTrigger> {
         let pending = lock(&self.pending);
-        let unfired = pending.iter().map(|one| UnfiredTrigger {
-            plan: one.plan,
-            passed: is_message_trigger(&one.trigger).then(|| one.passed.clone()),
+        let unfired = pending.iter().map(|fault| UnfiredTrigger {
+            plan: fault.plan,
+            passed: is_message_trigger(&fault.trigger).then(|| fault.passed.clone()),
         });
         unfired.collect()
     }
@@ -252,7 +252,7 @@ impl Triggers {
     /// Removes a fault that can no longer start.
     pub fn forget(&self, plan: usize) {
         let mut pending = lock(&self.pending);
-        pending.retain(|one| one.plan != plan);
+        pending.retain(|fault| fault.plan != plan);
         self.watched
             .store(watched(&pending, self.renews), Ordering::Release);
     }
@@ -265,19 +265,19 @@ impl Triggers {
         let mut barriers = Vec::new();
         let mut pending = lock(&self.pending);
         let before = pending.len();
-        pending.retain_mut(|one| {
-            if !matches(one) {
+        pending.retain_mut(|fault| {
+            if !matches(fault) {
                 return true;
             }
-            one.seen += 1;
-            if one.seen < one.trigger.nth {
+            fault.seen += 1;
+            if fault.seen < fault.trigger.nth {
                 return true;
             }
             let (started, barrier) = oneshot::channel();
             let fault = DueFault {
-                plan: one.plan,
+                plan: fault.plan,
                 location: Location {
-                    supposed: location.supposed && (one.trigger.takes || one.trigger.releases),
+                    supposed: location.supposed && (fault.trigger.takes || fault.trigger.releases),
                     ..location
                 },
                 started,
@@ -331,9 +331,9 @@ fn is_message_trigger(trigger: &Trigger) -> bool {
 /// Returns the workers whose frames are awaited by some trigger, with one bit per worker. Workers whose numbers differ
 /// by a multiple of 64 share a bit.
 fn watched(pending: &[PendingFault], renews: bool) -> u64 {
-    let triggers = pending.iter().map(|one| &one.trigger);
-    let message_triggers =
-        triggers.filter(|it| is_message_trigger(it) || renews && is_extension(it.on));
+    let triggers = pending.iter().map(|fault| &fault.trigger);
+    let message_triggers = triggers
+        .filter(|trigger| is_message_trigger(trigger) || renews && is_extension(trigger.on));
     message_triggers.fold(0, |bits, trigger| {
         bits | trigger.worker.map_or(u64::MAX, bit_of)
     })
@@ -366,7 +366,7 @@ impl Interceptor for Triggers {
 
     fn waits_for_effect(&self, link: LinkId, phase: Phase) -> bool {
         let pending = lock(&self.pending);
-        let mut triggers = pending.iter().map(|one| &one.trigger);
+        let mut triggers = pending.iter().map(|fault| &fault.trigger);
         triggers.any(|trigger| {
             let wants = match phase {
                 Phase::Acquire => trigger.takes,
@@ -379,7 +379,7 @@ impl Interceptor for Triggers {
 
     fn waits_for_key(&self, link: LinkId, phase: Phase) -> bool {
         let pending = lock(&self.pending);
-        let mut triggers = pending.iter().map(|one| &one.trigger);
+        let mut triggers = pending.iter().map(|fault| &fault.trigger);
         triggers.any(|trigger| {
             let is_renewal = self.renews && is_extension(trigger.on) && phase == Phase::Idle;
             may_happen_on(trigger, link)
@@ -400,8 +400,8 @@ impl Interceptor for Triggers {
             supposed: frame.acquired == Acquired::Unknown,
         };
         let renewal = renewal(frame).filter(|_| self.renews);
-        let barrier = self.start_where(location, |one| {
-            let trigger = &one.trigger;
+        let barrier = self.start_where(location, |fault| {
+            let trigger = &fault.trigger;
             if renewal == Some(trigger.on) {
                 return trigger
                     .worker
@@ -413,8 +413,8 @@ impl Interceptor for Triggers {
             if !passes {
                 return false;
             }
-            one.record_passed(frame.command);
-            let trigger = &one.trigger;
+            fault.record_passed(frame.command);
+            let trigger = &fault.trigger;
             let is_command = match &trigger.command {
                 Some(command) => command.eq_ignore_ascii_case(frame.command),
                 // Connection setup commands are not part of the requested operation.
@@ -426,7 +426,7 @@ impl Interceptor for Triggers {
                 && (!trigger.names_key || frame.key.is_some())
                 && (!trigger.takes
                     || has_effect(frame, Acquired::Lock, may_take)
-                        && one.completes(frame, self.quorum))
+                        && fault.completes(frame, self.quorum))
         });
         self.list(barrier, || SeenEvent {
             on: kind,

@@ -233,8 +233,8 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     /// Returns the reason of an exit, extended by the last line that the worker printed.
-    fn with_last_words(&self, reason: String) -> String {
-        let words = self.context.backend.last_words(self.worker);
+    fn with_last_log_line(&self, reason: String) -> String {
+        let words = self.context.backend.last_log_line(self.worker);
         words.map_or(reason.clone(), |words| {
             format!("{reason}, after printing: {words}")
         })
@@ -255,7 +255,7 @@ impl<B: Backend> ClientDriver<B> {
                 } else {
                     EndedBy::Itself
                 };
-                (self.with_last_words(reason), by)
+                (self.with_last_log_line(reason), by)
             }
             RequestAborted::WorkerFailed(WorkerFailure::BrokeProtocol(_)) => {
                 ("it broke the adapter protocol".into(), EndedBy::Protocol)
@@ -286,9 +286,9 @@ impl<B: Backend> ClientDriver<B> {
                     ended_by: Some(by),
                 });
             }
-            // A single remaining client has nobody to compete with, so the run ends. If the worker
-            // exited on its own, the run continues: the survivors must still get the lock.
-            let left = context.live_workers.left();
+            // A single remaining client has no competitor, so the run ends. If the worker exited although no fault
+            // ended it, the run continues, because the remaining clients must still get the lock.
+            let left = context.live_workers.remaining();
             let is_over = left == 0 || by != EndedBy::Itself && left < 2;
             if workload.workers >= 2 && is_over {
                 context.early_end.request(EndReason::TooFewClients);

@@ -9,7 +9,7 @@ use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
 use crate::history::EventKind;
 
-/// The lock's answer to a leader that wants to act.
+/// The lock's answer to a leader that requests to act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Permission {
     /// The client still leads, and may act.
@@ -90,8 +90,8 @@ impl<B: Backend> ClientDriver<B> {
             token: hold.token.clone(),
         };
         let patience = self.patience;
-        let asked = self.client.request(&context, op, request, patience, None);
-        match asked.await? {
+        let answer = self.client.request(&context, op, request, patience, None);
+        match answer.await? {
             Answer::Acting { epoch } => {
                 hold.fence = epoch.or(hold.fence);
                 let epoch = hold.fence;

@@ -23,7 +23,7 @@ impl<B: Backend> Prober<'_, B> {
         let begun = context.clock.elapsed();
         let mut permits = 0;
         loop {
-            match self.take_at_once(key, capacity + 1).await {
+            match self.take_simultaneously(key, capacity + 1).await {
                 Ok(taken) => permits = permits.max(taken),
                 Err(WorkerFailure::Gone(reason)) => {
                     return failed(context, format!("the client is gone: {reason}"));
@@ -49,12 +49,12 @@ impl<B: Backend> Prober<'_, B> {
 
     /// Makes up to `max` attempts, and returns how many permits it had at the same time: those that it got within half
     /// a lease after its first request. Gives all permits back.
-    async fn take_at_once(&mut self, key: u32, most: u32) -> Result<u32, WorkerFailure> {
+    async fn take_simultaneously(&mut self, key: u32, max: u32) -> Result<u32, WorkerFailure> {
         let clock = &self.context.clock;
         let ttl_ms = self.context.spec.ttl_ms();
         let until = clock.elapsed() + self.context.spec.ttl() / 2;
         let (mut tokens, mut taken) = (Vec::new(), 0);
-        while taken < most {
+        while taken < max {
             let Answer::Granted { token, .. } = self.acquire(key, ttl_ms, Duration::ZERO).await?
             else {
                 break;

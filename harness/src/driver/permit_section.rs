@@ -14,7 +14,7 @@ impl<B: Backend> ClientDriver<B> {
                     return self.end_client(&hold).await;
                 }
                 // If a fault fired after the reading, other clients may have taken the last job since.
-                let left = self.context.stock.borrow().left();
+                let left = self.context.stock.borrow().remaining();
                 let left = left.get(hold.key as usize).copied().unwrap_or(0);
                 if left > 0 && !self.client.has_lost(hold.op) {
                     self.change_stock(&hold, left).await?;

@@ -19,7 +19,7 @@ impl<B: Backend> ClientDriver<B> {
             Some(first) if first > 0 => self.change_both_halves(&mut hold, first).await?,
             _ => {}
         }
-        let left = self.context.stock.borrow().left();
+        let left = self.context.stock.borrow().remaining();
         if left.get(hold.key as usize).is_none_or(|left| *left <= 0) {
             self.unsold_keys.retain(|key| *key != hold.key);
         }

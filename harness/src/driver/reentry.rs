@@ -18,14 +18,14 @@ impl<B: Backend> ClientDriver<B> {
     pub(super) async fn rest(
         &mut self,
         hold: &Hold,
-        left: Duration,
+        remaining: Duration,
     ) -> Result<Work, RequestAborted> {
         let spec = &self.context.spec;
         let lease = spec.scenario.workload.reenter;
         let Some(lease) = lease.map(|lease| lease.resolve(spec.ttl())) else {
-            return self.work_for(hold.op, left).await;
+            return self.work_for(hold.op, remaining).await;
         };
-        let third = left / 3;
+        let third = remaining / 3;
         if self.work_for(hold.op, third).await? == Work::Stopped {
             return Ok(Work::Stopped);
         }
@@ -36,7 +36,10 @@ impl<B: Backend> ClientDriver<B> {
         let work = self.work_for(hold.op, third).await?;
         self.release_inner(hold, inner).await?;
         match work {
-            Work::Whole => self.work_for(hold.op, left.saturating_sub(third * 2)).await,
+            Work::Whole => {
+                self.work_for(hold.op, remaining.saturating_sub(third * 2))
+                    .await
+            }
             Work::Stopped => Ok(Work::Stopped),
         }
     }

@@ -56,8 +56,8 @@ impl<B: Backend> ClientDriver<B> {
         })?;
         self.event(TriggerEvent::Acquire, None).await;
         let cancel = self.cancel_after();
-        let asked = self.request_phase(Phase::Acquire, op, request, wait, cancel);
-        let answer = asked.await?;
+        let request = self.request_phase(Phase::Acquire, op, request, wait, cancel);
+        let answer = request.await?;
         context.start_gate.open();
         self.record_applicability(&answer);
         match answer {

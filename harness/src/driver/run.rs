@@ -89,7 +89,7 @@ pub async fn run<B: Backend>(
     if end.step(stock_store::count(&context)).await.is_none() {
         stock_store::record_uncounted(&context);
     }
-    let stock_left = context.stock.borrow().left();
+    let stock_left = context.stock.borrow().remaining();
     let sold = context.stock.borrow().sold();
     if end.is_interrupted()
         || end
@@ -137,7 +137,7 @@ fn record_missing_sentinels<B: Backend>(context: &RunContext<B>, message: String
     let stock = context.stock.borrow();
     context.recorder.write(EventKind::End {
         reason: EndReason::Declined,
-        stock_left: stock.left(),
+        stock_left: stock.remaining(),
         sold: stock.sold(),
     });
     let lock = &context.spec.lock.name;
@@ -346,7 +346,7 @@ async fn run_workload<B: Backend>(
         biased;
         () = context.applicability.declined() => EndReason::Declined,
         () = async { while let Some(client) = running.join_next().await { finished.push(client) } } => {
-            let sold_out = context.stock.borrow().left().iter().all(|left| *left <= 0);
+            let sold_out = context.stock.borrow().remaining().iter().all(|left| *left <= 0);
             let mut workers = 0..workload.workers;
             let all_gone = workers.all(|worker| context.live_workers.is_down(worker));
             if sold_out {

@@ -29,7 +29,7 @@ fn name<B>(context: &RunContext<B>, key: u32) -> String {
 }
 
 async fn query<B: Backend>(context: &RunContext<B>, words: &[&str]) -> Option<i64> {
-    let answer = match context.backend.ask_stock_server(words).await {
+    let answer = match context.backend.query_stock_server(words).await {
         Ok(Some(number)) => return Some(number),
         Ok(None) => "no such key".to_owned(),
         Err(refusal) => refusal.to_string(),

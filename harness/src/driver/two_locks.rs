@@ -21,7 +21,7 @@ impl<B: Backend> ClientDriver<B> {
         purchase: Purchase,
     ) -> Result<bool, RequestAborted> {
         let [first, second] = self.order_of_locks(purchase.key);
-        let asked_at_ns = self.context.clock.now_ns();
+        let requested_at_ns = self.context.clock.now_ns();
         let first = Purchase {
             key: first,
             ..purchase
@@ -30,7 +30,7 @@ impl<B: Backend> ClientDriver<B> {
             self.pause_after_refusal().await;
             return Ok(false);
         };
-        let wait = self.wait_for_second(asked_at_ns);
+        let wait = self.wait_for_second(requested_at_ns);
         let second = Purchase {
             key: second,
             ..purchase
@@ -53,7 +53,7 @@ impl<B: Backend> ClientDriver<B> {
         Ok(true)
     }
 
-    /// Returns the lock of the stock and another one, in the order in which the buyer takes them.
+    /// Returns the lock of the stock and another lock, in the order in which the buyer takes them.
     fn order_of_locks(&mut self, own: u32) -> [u32; 2] {
         let workload = &self.context.spec.scenario.workload;
         let keys = u32::try_from(workload.keys).unwrap_or(u32::MAX);
@@ -70,14 +70,14 @@ impl<B: Backend> ClientDriver<B> {
         }
     }
 
-    /// Returns how long the buyer waits for its second lock. It requested the first one at `asked_at_ns`.
-    fn wait_for_second(&self, asked_at_ns: u64) -> Duration {
+    /// Returns how long the buyer waits for its second lock. The buyer requested the first lock at `requested_at_ns`.
+    fn wait_for_second(&self, requested_at_ns: u64) -> Duration {
         let spec = &self.context.spec;
         let wait = spec.scenario.workload.wait.resolve(spec.ttl());
         if spec.lock.renews {
             return wait;
         }
-        let past_ns = self.context.clock.now_ns().saturating_sub(asked_at_ns);
+        let past_ns = self.context.clock.now_ns().saturating_sub(requested_at_ns);
         let part = spec.ttl().mul_f64(WAITED_PART);
         let left_ns = nanos(part).saturating_sub(past_ns);
         wait.min(Duration::from_nanos(left_ns))

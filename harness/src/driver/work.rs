@@ -91,7 +91,7 @@ impl<B: Backend> ClientDriver<B> {
             ttl_ms,
         };
         self.write(EventKind::Extend { worker, op, ttl_ms })?;
-        context.applicability.record_asked_to_extend();
+        context.applicability.record_extension_request();
         self.event(TriggerEvent::Extend, None).await;
         let answer = self
             .request(Phase::Extend, op, request, Duration::ZERO)

@@ -188,23 +188,13 @@ impl WorkerClient {
             // process continues only if something resumes it. The second deadline is final, so that no worker delays
             // the run forever.
             let is_stopped = context.backend.is_stopped(self.worker);
-            let is_busy = !is_stopped && context.backend.is_kept_from_answering(self.worker);
+            let is_busy = !is_stopped && context.backend.may_be_unable_to_answer(self.worker);
             if was_extended || !is_busy {
                 break is_stopped;
             }
             was_extended = true;
         };
-        let detail = format!(
-            "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin){}; killed",
-            patience.as_secs_f64(),
-            stopped_note(is_stopped)
-        );
-        let kind = if is_stopped {
-            Misbehaviour::Stopped
-        } else {
-            Misbehaviour::Hung
-        };
-        record_misbehaviour(context, self.worker, kind, detail);
+        record_missing_answer(context, self.worker, request, patience, is_stopped);
         Err(WorkerFailure::Hung {
             request,
             within: patience,
@@ -428,6 +418,28 @@ impl<B: Backend> OutputListener<B> {
 /// workers.
 fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
+}
+
+/// Records that a worker did not answer `request` within `patience`, because it hung or because its process was
+/// stopped.
+fn record_missing_answer<B>(
+    context: &RunContext<B>,
+    worker: usize,
+    request: &str,
+    patience: Duration,
+    is_stopped: bool,
+) {
+    let kind = if is_stopped {
+        Misbehaviour::Stopped
+    } else {
+        Misbehaviour::Hung
+    };
+    let detail = format!(
+        "no answer to `{request}` within {} s (wait, command timeouts, longest fault, margin){}; killed",
+        patience.as_secs_f64(),
+        stopped_note(is_stopped)
+    );
+    record_misbehaviour(context, worker, kind, detail);
 }
 
 /// Records misbehaviour of a worker. The client that takes the locks after the run does not belong

@@ -232,7 +232,8 @@ impl KeyWatch {
     ) {
         let names = |value: &str| words.clone().any(|word| word == value.as_bytes());
         for index in self.unread.take_named(before, names) {
-            if let Some(KeyChange::Command(by)) = self.records.get_mut(index).map(|it| &mut it.why)
+            if let Some(KeyChange::Command(by)) =
+                self.records.get_mut(index).map(|record| &mut record.why)
             {
                 by.names_unread_value = true;
             }
@@ -250,7 +251,7 @@ impl KeyWatch {
     }
 
     /// Returns `true` if one of these changes gave a lock a new owner.
-    pub(crate) fn took(&self, changes: Range<usize>) -> bool {
+    pub(crate) fn took_lock(&self, changes: Range<usize>) -> bool {
         self.with_locks(|locks| takes_lock(&self.records, changes, locks))
     }
 
@@ -344,7 +345,9 @@ impl KeyWatch {
         let is_by_another_client = || {
             by.is_some()
                 && by != known.by
-                && held.as_ref().is_some_and(|it| it.expires_ms.is_some())
+                && held
+                    .as_ref()
+                    .is_some_and(|value| value.expires_ms.is_some())
         };
         if held == known.held && !is_by_another_client() {
             return;
@@ -355,7 +358,7 @@ impl KeyWatch {
             let record = self.records.len();
             self.unread.record_taken(record, (index, by), &before.text);
         }
-        if held.as_ref().map(|it| &it.text) != known.held.as_ref().map(|it| &it.text) {
+        if held.as_ref().map(|value| &value.text) != known.held.as_ref().map(|value| &value.text) {
             known.author = by;
             self.unread.forget(index);
         }

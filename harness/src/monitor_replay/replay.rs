@@ -355,7 +355,7 @@ impl MonitorReplay {
         let mut all = written.iter();
         let own = written.iter().find(|(other, _)| *other == number);
         CommandEffect {
-            took: all.any(|(_, changes)| self.watch.took(changes.clone())),
+            took_lock: all.any(|(_, changes)| self.watch.took_lock(changes.clone())),
             lock: own.and_then(|(_, changes)| self.watch.lock_changed(changes.clone())),
         }
     }
@@ -382,19 +382,19 @@ impl MonitorReplay {
 
     fn record_changes(&mut self, server: usize, at_ns: u64, why: impl Fn() -> KeyChange) {
         if server == self.master {
-            let time = self.look_time(at_ns);
+            let time = self.inspection_time(at_ns);
             let model = &mut self.servers[server].model;
             self.watch.inspect(model, time, why);
         }
     }
 
     fn record_replacement(&mut self, at_ns: u64, why: &KeyChange) {
-        let time = self.look_time(at_ns);
+        let time = self.inspection_time(at_ns);
         let model = &mut self.servers[self.master].model;
         self.watch.inspect_all(model, time, why);
     }
 
-    fn look_time(&self, at_ns: u64) -> InspectionTime {
+    fn inspection_time(&self, at_ns: u64) -> InspectionTime {
         InspectionTime {
             at_ns,
             wall_ms: self.servers[self.master].now().ms(),
@@ -406,19 +406,19 @@ impl MonitorReplay {
 /// subcommand.
 fn may_write(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
-    CommandKind::of(command, subcommand).is_none_or(CommandKind::writes)
+    CommandKind::for_command(command, subcommand).is_none_or(CommandKind::writes)
 }
 
 /// Returns `false` for a command that replicas answer as well.
 fn may_be_for_masters(name: &str) -> bool {
     let (command, subcommand) = name.split_once(' ').unwrap_or((name, ""));
     let is_for_masters = |kind: CommandKind| kind.writes() || kind.takes();
-    CommandKind::of(command, subcommand).is_none_or(is_for_masters)
+    CommandKind::for_command(command, subcommand).is_none_or(is_for_masters)
 }
 
 /// Returns the cause of the changes of a command.
 fn cause_of_change(by: Option<&ByWorker>, name: &str) -> KeyChange {
-    match (by, CommandKind::of(name, "")) {
+    match (by, CommandKind::for_command(name, "")) {
         (Some(by), _) => KeyChange::Command(by.command.clone()),
         (None, Some(CommandKind::Removes)) => KeyChange::Evicted,
         (None, Some(CommandKind::Flushes)) => KeyChange::Flushed,

@@ -241,7 +241,7 @@ fn expiry_notification_alone_ends_the_value() {
 
 /// All clients use the same list. In a transaction, `BLPOP` does not wait.
 #[test]
-fn no_client_waits_in_a_transaction_or_after_it_left() {
+fn no_client_waits_in_a_transaction_or_after_disconnecting() {
     let mut fixture = ReplayFixture::new();
     fixture.lines(&[
         r#"1 [0 A] "MULTI""#,
@@ -361,7 +361,7 @@ fn replica_that_is_only_read_is_not_promoted() {
 }
 
 #[test]
-fn client_that_left_while_waiting_receives_nothing() {
+fn client_that_disconnected_while_waiting_receives_nothing() {
     let pushed = |by: &str| {
         let mut fixture = ReplayFixture::new();
         fixture.lines(&[

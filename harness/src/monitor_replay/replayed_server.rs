@@ -110,7 +110,7 @@ impl ReplayedServer {
         // `EXEC` comes after the queued commands.
         let is_outside = name != "EXEC" && !is_queued(name);
         if !self.transactions.contains(address) || is_outside {
-            let is_script = CommandKind::of(name, "").is_some_and(CommandKind::is_script);
+            let is_script = CommandKind::for_command(name, "").is_some_and(CommandKind::is_script);
             return if is_script {
                 UnitPosition::Begins
             } else {
@@ -140,7 +140,7 @@ impl ReplayedServer {
             self.wall_us = line.wall_us;
         }
         self.record_transaction(line, name);
-        if !CommandKind::of(name, "").is_none_or(CommandKind::is_replayed) {
+        if !CommandKind::for_command(name, "").is_none_or(CommandKind::is_replayed) {
             return;
         }
         if self.is_replica {

@@ -56,7 +56,7 @@ impl ServerReport {
             .iter()
             .any(|word| memmem::find(word, own_keys.as_bytes()).is_some());
         if let Source::Client(address) = &line.source {
-            let flushes = CommandKind::of(&line.name(), "") == Some(CommandKind::Flushes);
+            let flushes = CommandKind::for_command(&line.name(), "") == Some(CommandKind::Flushes);
             // `ECHO` commands are used as marks in the report.
             let is_echo = echo(line).is_some();
             let is_own = self.connections.contains_key(address);

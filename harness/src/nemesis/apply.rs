@@ -253,7 +253,7 @@ impl<B: Backend> Nemesis<B> {
         let context = &self.context;
         let old = OldStock {
             as_of_ns: context.clock.now_ns(),
-            left: context.stock.borrow().left(),
+            left: context.stock.borrow().remaining(),
         };
         context.stock_faults.impose(worker, stock_fault, old);
         self.active_faults

@@ -67,7 +67,7 @@ impl FreezeMonitor {
     /// Removes the pair. Returns `false` if it was not listed.
     fn remove(&self, fault: u32, worker: usize) -> bool {
         let mut frozen = self.0.borrow_mut();
-        let position = frozen.iter().position(|one| *one == (fault, worker));
+        let position = frozen.iter().position(|entry| *entry == (fault, worker));
         position.map(|index| frozen.remove(index)).is_some()
     }
 }

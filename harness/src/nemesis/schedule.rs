@@ -390,8 +390,9 @@ impl<B: Backend> Nemesis<B> {
         let mut target = plan.target(location.worker, location.node, workers, nodes);
         if affects_processes(plan) {
             let affected = std::mem::take(&mut target.workers).into_iter();
-            let affected: BTreeSet<usize> =
-                affected.flat_map(|one| self.process_peers(one)).collect();
+            let affected: BTreeSet<usize> = affected
+                .flat_map(|worker| self.process_peers(worker))
+                .collect();
             target.workers = affected.into_iter().collect();
         }
         target

@@ -104,7 +104,7 @@ pub async fn record_unrequested_failovers<B: Backend>(context: &RunContext<B>) {
         return;
     }
     for node in 0..context.spec.nodes() {
-        if context.backend.failed_over_unasked(node).await {
+        if context.backend.failed_over_spontaneously(node).await {
             context
                 .recorder
                 .write(EventKind::UnrequestedFailover { node });

@@ -24,7 +24,7 @@ pub(super) struct Entry {
 impl ProcessTable {
     /// Reads the table on another thread, because it takes a while on a machine with many processes and must not stall
     /// the harness. See [`ProcessTable::read`].
-    pub(crate) async fn look(since_ticks: u64) -> io::Result<ProcessTable> {
+    pub(crate) async fn read_in_background(since_ticks: u64) -> io::Result<ProcessTable> {
         let reading = tokio::task::spawn_blocking(move || ProcessTable::read(since_ticks));
         reading.await.map_err(io::Error::other)?
     }

@@ -21,7 +21,7 @@ pub(crate) struct Motion {
 
 impl Motion {
     /// Observes a process. Returns `None` if it has exited or the kernel does not report enough.
-    pub(crate) fn look(pid: u32) -> Option<Motion> {
+    pub(crate) fn read(pid: u32) -> Option<Motion> {
         let ran_ns = ran_ns(pid)?;
         let stat = ProcessStat::for_process(pid).ok()?;
         Some(Motion {
@@ -110,9 +110,9 @@ mod tests {
     /// `is_stalled`.
     fn wait_until(pid: u32, is_stalled: bool) {
         let observations = std::iter::repeat_with(|| {
-            let before = Motion::look(pid).unwrap();
+            let before = Motion::read(pid).unwrap();
             std::thread::yield_now();
-            Motion::look(pid).unwrap().is_stalled_since(pid, before)
+            Motion::read(pid).unwrap().is_stalled_since(pid, before)
         });
         // A process that has just been started runs for a moment.
         assert!(
@@ -137,6 +137,6 @@ mod tests {
         wait_until(child, false);
         kill_process_group(Pid::from_child(&shell), Signal::KILL).unwrap();
         shell.wait().unwrap();
-        assert_eq!(Motion::look(shell.id()), None);
+        assert_eq!(Motion::read(shell.id()), None);
     }
 }

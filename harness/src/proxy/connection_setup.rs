@@ -26,7 +26,7 @@ pub(super) fn first_command_beyond_setup(mut bytes: &[u8]) -> Option<String> {
                 };
                 let (command, subcommand) = (name(), name());
                 let command = command.as_str();
-                let kind = CommandKind::of(command, subcommand.as_str());
+                let kind = CommandKind::for_command(command, subcommand.as_str());
                 if !command.is_empty() && kind != Some(CommandKind::SetUp) {
                     return Some(command.to_owned());
                 }

@@ -1,8 +1,9 @@
 //! Checks that no data comes from a worker that is frozen or dead.
 //!
-//! If data does come, the lock runs in another process than the one that was frozen or killed. Data that the worker
-//! wrote before the freeze proves nothing, because it may have been in transit or unread. So when the freeze begins,
-//! the monitor records the existing connections, and how many bytes may still arrive on each of them (`tcp_queues`).
+//! If data arrives nevertheless, the lock runs in another process than the process that was frozen or killed. Data that
+//! the worker wrote before the freeze proves nothing, because it may have been in transit or unread. So when the freeze
+//! begins, the monitor records the existing connections, and how many bytes may still arrive on each of them
+//! (`tcp_queues`).
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;

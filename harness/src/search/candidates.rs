@@ -78,8 +78,8 @@ fn with_moved_faults(shrunken: &Shrunken<'_>, mut plans: Vec<Plan>) -> Vec<Plan>
 /// Returns the plan with sections so long that the client that holds the lock after a lease still
 /// holds it when a fault of 1.5 leases ends.
 fn held_longer(plan: &Plan) -> Plan {
-    with_workload(plan, &|it| {
-        (it.section, it.extend) = (LeaseDuration::Ttl(0.75), None);
+    with_workload(plan, &|workload| {
+        (workload.section, workload.extend) = (LeaseDuration::Ttl(0.75), None);
     })
 }
 
@@ -102,7 +102,10 @@ fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
             *worker = renumbered(*worker)?;
         }
         if let Some(Selection::List(list)) = &mut fault.workers {
-            *list = list.iter().filter_map(|one| renumbered(*one)).collect();
+            *list = list
+                .iter()
+                .filter_map(|worker| renumbered(*worker))
+                .collect();
             if list.is_empty() {
                 return None;
             }
@@ -114,12 +117,14 @@ fn without_worker(plan: &Plan, gone: usize) -> Option<Plan> {
 fn fewer_operations(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let changed = |change: &dyn Fn(&mut Workload)| with_workload(plan, change);
     let fewer = vec![
-        changed(&|it| it.keys = 1),
-        changed(&|it| it.stock = 1),
-        changed(&|it| it.stock = 2),
-        changed(&|it| it.stock -= 1),
-        changed(&|it| it.purchases = Some(1)),
-        changed(&|it| it.purchases = Some(it.purchases.map_or(2, |count| count.max(2) - 1))),
+        changed(&|workload| workload.keys = 1),
+        changed(&|workload| workload.stock = 1),
+        changed(&|workload| workload.stock = 2),
+        changed(&|workload| workload.stock -= 1),
+        changed(&|workload| workload.purchases = Some(1)),
+        changed(&|workload| {
+            workload.purchases = Some(workload.purchases.map_or(2, |count| count.max(2) - 1))
+        }),
     ];
     with_moved_faults(shrunken, fewer)
 }
@@ -149,23 +154,26 @@ fn weaker_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
 fn usual_workload(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let usual = Workload::default();
     let changes: [&dyn Fn(&mut Workload); 11] = [
-        &|it| (it.arrivals, it.duration) = (None, None),
-        &|it| it.extend = None,
-        &|it| it.update = usual.update,
-        &|it| it.start = usual.start,
-        &|it| it.seeds = usual.seeds,
-        &|it| it.ttl = usual.ttl,
-        &|it| (it.section, it.extend) = (usual.section, None),
-        &|it| it.wait = usual.wait,
-        &|it| it.again = usual.again,
-        &|it| it.think = usual.think,
-        &|it| it.command_timeout = usual.command_timeout,
+        &|workload| (workload.arrivals, workload.duration) = (None, None),
+        &|workload| workload.extend = None,
+        &|workload| workload.update = usual.update,
+        &|workload| workload.start = usual.start,
+        &|workload| workload.seeds = usual.seeds,
+        &|workload| workload.ttl = usual.ttl,
+        &|workload| (workload.section, workload.extend) = (usual.section, None),
+        &|workload| workload.wait = usual.wait,
+        &|workload| workload.again = usual.again,
+        &|workload| workload.think = usual.think,
+        &|workload| workload.command_timeout = usual.command_timeout,
     ];
-    let mut plans: Vec<Plan> = changes.iter().map(|it| with_workload(plan, it)).collect();
+    let mut plans: Vec<Plan> = changes
+        .iter()
+        .map(|change| with_workload(plan, change))
+        .collect();
     let size = size_of(plan, shrunken.target);
     let smaller = plans
         .iter()
-        .filter(|it| size_of(it, shrunken.target) < size);
+        .filter(|plan| size_of(plan, shrunken.target) < size);
     let moved = smaller.flat_map(|plan| moved_faults(shrunken, plan));
     plans.extend(moved.collect::<Vec<_>>());
     plans
@@ -181,16 +189,16 @@ fn rounder_times(_: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
         };
         for span in ROUND.map(LeaseDuration::Ttl) {
             if let Some(by) = fault.by {
-                push(&|it| it.by = Some(SignedDuration { span, ..by }));
+                push(&|fault| fault.by = Some(SignedDuration { span, ..by }));
             }
             if fault.duration.is_some() {
-                push(&|it| it.duration = Some(span));
+                push(&|fault| fault.duration = Some(span));
             }
             if fault.at.is_some() {
-                push(&|it| it.at = Some(span));
+                push(&|fault| fault.at = Some(span));
             }
         }
-        push(&|it| it.jitter = None);
+        push(&|fault| fault.jitter = None);
     }
     rounder
 }

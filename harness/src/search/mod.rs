@@ -10,14 +10,14 @@
 //!
 //! # Pruning
 //!
-//! Plans whose run equals that of another plan are not run.
+//! A plan is skipped if its run would equal the run of another plan.
 //!
 //! **Order.** Consider a plan with the faults *a* and *b*, where *b* fires before *a*. Until *a* fires, the run equals
 //! the run of the plan with only *b*. So the injection point of *a* occurs in that run, after *b* has fired, and the
 //! plan is a child of the plan with only *b*. If the injection point does not occur in that run, *a* never fires, and
-//! the run equals the run with only *b*. Therefore the children of a plan only use injection points from the one on at
-//! which the plan's last fault fired. Plans with earlier injection points are children of another plan. A second fault
-//! at the same injection point as the first is tried, too.
+//! the run equals the run with only *b*. Therefore the children of a plan only use injection points that are not
+//! earlier than the point at which the plan's last fault fired. Plans with earlier injection points are children of
+//! another plan. A second fault at the same injection point as the first is tried, too.
 //!
 //! Nothing else is pruned. A fault at a message might seem to be equivalent to the same fault at the step before the
 //! message, but a test refuted that: while an event waits for its fault, simultaneous events overtake it, and the run

@@ -35,7 +35,7 @@ pub fn features(history: &History) -> Features {
         if let EventKind::Granted { worker, .. } = event.what {
             last_granted = Some(worker);
         }
-        // The driver's steps form one sequence, and the steps of each node form another one.
+        // The driver's steps form one sequence, and the steps of each node form a separate sequence.
         let node = match &event.what {
             EventKind::KeyChanged { node, why, .. } => {
                 if let KeyChange::Command(command) = why {

@@ -55,7 +55,7 @@ pub fn shrink(
             },
         },
         demand,
-        left: budget,
+        remaining_runs: budget,
         stop,
     };
     // Only a pass that removes a fault changes the number of faults; the others keep number and order.
@@ -89,36 +89,38 @@ fn removed_fault(plan: &Plan, smaller: &Plan) -> Option<usize> {
 struct Shrinking<'a> {
     context: Shrunken<'a>,
     demand: Demand,
-    left: u64,
+    remaining_runs: u64,
     stop: &'a AtomicBool,
 }
 
 impl Shrinking<'_> {
     fn is_over(&self) -> bool {
-        self.left == 0 || self.stop.load(Ordering::Relaxed)
+        self.remaining_runs == 0 || self.stop.load(Ordering::Relaxed)
     }
 
     /// Returns the first candidate that is smaller than the plan and meets the demand.
     fn first_smaller(&mut self, plan: &Plan, candidates: Vec<Plan>) -> Option<Plan> {
         let target = self.context.target;
         let size = size_of(plan, target);
-        let smaller = candidates.into_iter().filter(|one| {
-            size_of(one, target) < size && one.scenario.check_for(target.spec.nodes).is_ok()
+        let smaller = candidates.into_iter().filter(|candidate| {
+            size_of(candidate, target) < size
+                && candidate.scenario.check_for(target.spec.nodes).is_ok()
         });
         let smaller: Vec<Plan> = smaller.collect();
         for chunk in smaller.chunks(CHUNK) {
             if self.is_over() {
                 return None;
             }
-            let remaining = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let remaining = usize::try_from(self.remaining_runs).unwrap_or(usize::MAX);
             let chunk = &chunk[..chunk.len().min(remaining)];
-            self.left -= chunk.len() as u64;
+            self.remaining_runs -= chunk.len() as u64;
             let shown = show(target, &self.context.wanted, chunk, Keep::Nothing);
             for (candidate, shown) in chunk.iter().zip(shown) {
-                let has_it = shown
-                    .is_some_and(|it| !it.missed && it.violations.contains(&self.demand.violation));
+                let has_violation = shown.is_some_and(|shown| {
+                    !shown.missed && shown.violations.contains(&self.demand.violation)
+                });
                 let Demand { violation, robust } = self.demand;
-                if has_it && (!robust || is_robust(target, candidate, violation)) {
+                if has_violation && (!robust || is_robust(target, candidate, violation)) {
                     return Some(candidate.clone());
                 }
             }

@@ -23,8 +23,8 @@ pub struct Effort {
 }
 
 /// Shrinks all counterexamples as far as possible. If a robust counterexample to a violation was found, which also
-/// occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan are merged,
-/// and counterexamples that are explained by another one are dropped. Once `stop` is set, the remaining counterexamples
+/// occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan are merged.
+/// A counterexample that another counterexample explains is dropped. Once `stop` is set, the remaining counterexamples
 /// stay unchanged.
 pub fn shrink_all(
     target: &Target,
@@ -53,7 +53,9 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     for group in groups {
         let is_same = |same: &&mut Vec<CounterexampleGroup>| {
             let mut same = same.iter();
-            same.any(|one| one.violation.cause == group.violation.cause && one.place == group.place)
+            same.any(|known| {
+                known.violation.cause == group.violation.cause && known.place == group.place
+            })
         };
         match together.iter_mut().find(is_same) {
             Some(same) => same.push(group),
@@ -63,8 +65,8 @@ fn by_plan(groups: Vec<CounterexampleGroup>) -> Vec<Vec<CounterexampleGroup>> {
     together
 }
 
-/// Shrinks counterexamples of the same plan. If the result for an earlier counterexample also shows the violation of a
-/// later one, the result is reused.
+/// Shrinks counterexamples of the same plan. The result for an earlier counterexample is reused if it also shows the
+/// violation of a later counterexample.
 fn shrink_same(
     target: &Target,
     same: Vec<CounterexampleGroup>,
@@ -77,10 +79,10 @@ fn shrink_same(
     };
     let mut done: Vec<CounterexampleGroup> = Vec::new();
     for group in same {
-        let reusable = done.iter().find(|one| {
-            let shown = show_one(target, &everything, &one.plan, Keep::Nothing);
+        let reusable = done.iter().find(|known| {
+            let shown = show_one(target, &everything, &known.plan, Keep::Nothing);
             shown.is_some_and(|shown| shown.violations.contains(&group.violation))
-                && (!group.robust || is_robust(target, &one.plan, group.violation))
+                && (!group.robust || is_robust(target, &known.plan, group.violation))
         });
         let (plan, not_needed) = match reusable {
             Some(other) => (other.plan.clone(), other.not_needed.clone()),

@@ -112,7 +112,9 @@ fn times(plan: &Plan) -> impl Iterator<Item = &LeaseDuration> {
 
 /// Returns how hard a time is to read: round times are easier than others, and short times are easier than long ones.
 fn oddness(span: LeaseDuration) -> usize {
-    let round = ROUND.iter().position(|it| LeaseDuration::Ttl(*it) == span);
+    let round = ROUND
+        .iter()
+        .position(|round| LeaseDuration::Ttl(*round) == span);
     round.unwrap_or_else(|| ROUND.len() + span.to_string().len())
 }
 

@@ -10,7 +10,7 @@ const TRIAL_NS: i64 = 10_000_000_000;
 
 impl Clocks for ServerBackend {
     async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
-        // If a replica was promoted, it is the first one.
+        // Only the first replica is ever promoted.
         let replica = self.promoted.borrow().contains_key(&node).then_some(0);
         let servers = self.servers()?;
         let set = servers.set_clock_off(node, replica, off_ns).await;

@@ -110,7 +110,7 @@ async fn exhaust(
         exhaustions: Vec::new(),
     });
     let mut exhaustions = exhausted.exhaustions.iter_mut();
-    if let Some(exhaustion) = exhaustions.find(|it| it.resource == resource) {
+    if let Some(exhaustion) = exhaustions.find(|exhaustion| exhaustion.resource == resource) {
         exhaustion.count += 1;
         return Ok(());
     }
@@ -141,7 +141,10 @@ async fn replenish(
         return Ok(());
     };
     let exhaustions = &mut exhausted.exhaustions;
-    let Some(index) = exhaustions.iter().position(|it| it.resource == resource) else {
+    let Some(index) = exhaustions
+        .iter()
+        .position(|exhaustion| exhaustion.resource == resource)
+    else {
         return Ok(());
     };
     exhaustions[index].count -= 1;
@@ -179,7 +182,7 @@ async fn set<'a>(
         .try_for_each(|value| value.extract_error().map(|_| ()))
 }
 
-/// Returns the open connection to an exhausted server if it still works, or a new one.
+/// Returns the open connection to an exhausted server if the connection still works, or a new connection.
 async fn connection(
     servers: &mut HashMap<ServerAddress, ExhaustedServer>,
     server: ServerAddress,

@@ -250,7 +250,7 @@ impl ObservedNode {
         if self.shared.is_some() && own.is_empty() {
             return true;
         }
-        let Stored { keys, wall_us } = match stored_keys::look(address, &own).await {
+        let Stored { keys, wall_us } = match stored_keys::inspect(address, &own).await {
             KeyInspection::Keys(stored) => stored,
             KeyInspection::Gone | KeyInspection::Frozen | KeyInspection::Failed(_) => return false,
         };
@@ -298,7 +298,10 @@ impl ObservedNode {
 
     /// Takes the changes of the node's keys, and the reason if they are incomplete.
     pub(super) fn take(&self) -> (Vec<KeyRecord>, Option<MissingKeyHistory>) {
-        let mut gaps = self.servers.iter().map(|it| it.gap.borrow().clone());
+        let mut gaps = self
+            .servers
+            .iter()
+            .map(|server| server.gap.borrow().clone());
         let mut replay = self.replay.borrow_mut();
         let gap = gaps
             .find_map(|gap| gap)
@@ -333,7 +336,7 @@ impl ObservedNode {
             return;
         }
         let keys = [self.mark.clone().into_bytes()];
-        match stored_keys::look(observed.address.get(), &keys).await {
+        match stored_keys::inspect(observed.address.get(), &keys).await {
             KeyInspection::Gone => self.check_report_is_complete(server),
             KeyInspection::Keys(_) | KeyInspection::Frozen => {
                 self.record_gap(server, "a server closed its MONITOR connection")

@@ -28,7 +28,7 @@ impl ServerBackend {
     }
 
     fn link_owners(&self, workers: &[usize]) -> Vec<usize> {
-        let owners = workers.iter().map(|it| self.link_owner(*it));
+        let owners = workers.iter().map(|worker| self.link_owner(*worker));
         owners.collect::<BTreeSet<usize>>().into_iter().collect()
     }
 

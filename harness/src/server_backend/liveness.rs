@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use super::heartbeat::Heartbeat;
 use super::liveness_monitor::Watched;
 use super::{ServerBackend, worker_watch};
-use crate::adapter::capped_log::last_words;
+use crate::adapter::capped_log::last_log_line;
 use crate::backend::Liveness;
 use crate::history::EventKind;
 use crate::process_stat::is_any_stopped;
@@ -49,15 +49,15 @@ impl Liveness for ServerBackend {
     fn was_killed(&self, worker: usize) -> bool {
         let workers = self.workers.borrow();
         let running = workers.get(&self.process_of(worker));
-        running.is_some_and(|it| it.control.was_killed())
+        running.is_some_and(|worker| worker.control.was_killed())
     }
 
-    fn last_words(&self, worker: usize) -> Option<String> {
+    fn last_log_line(&self, worker: usize) -> Option<String> {
         let worker = self.process_of(worker);
-        last_words(&self.parts.logs.join(format!("worker-{worker}.log")))
+        last_log_line(&self.parts.logs.join(format!("worker-{worker}.log")))
     }
 
-    fn is_kept_from_answering(&self, worker: usize) -> bool {
+    fn may_be_unable_to_answer(&self, worker: usize) -> bool {
         self.liveness.may_block_answer(self.process_of(worker))
     }
 
@@ -66,7 +66,7 @@ impl Liveness for ServerBackend {
         let workers = self.workers.borrow();
         let running = workers.get(&worker);
         !self.liveness.is_stopped(Watched::Worker(worker))
-            && running.is_some_and(|it| is_any_stopped(it.control.pid()))
+            && running.is_some_and(|worker| is_any_stopped(worker.control.pid()))
     }
 }
 

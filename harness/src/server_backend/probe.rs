@@ -9,7 +9,7 @@ use crate::backend::{Probe, Refusal, StockServer};
 const ANSWER: Duration = Duration::from_secs(1);
 
 impl StockServer for ServerBackend {
-    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+    async fn query_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
         let open = self.store.borrow().clone();
         let mut store = match open {
             Some(store) => store,

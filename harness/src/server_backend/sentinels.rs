@@ -42,7 +42,7 @@ impl Sentinels for ServerBackend {
         }
     }
 
-    async fn failed_over_unasked(&self, node: usize) -> bool {
+    async fn failed_over_spontaneously(&self, node: usize) -> bool {
         let Ok(servers) = self.servers() else {
             return false;
         };

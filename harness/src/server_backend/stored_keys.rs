@@ -36,7 +36,7 @@ pub(super) enum KeyInspection {
 }
 
 /// Reads these keys of a server, or all if `keys` is empty.
-pub(super) async fn look(address: ServerAddress, keys: &[Vec<u8>]) -> KeyInspection {
+pub(super) async fn inspect(address: ServerAddress, keys: &[Vec<u8>]) -> KeyInspection {
     let error = match read(address, keys).await {
         Ok(stored) => return KeyInspection::Keys(stored),
         Err(error) => error,

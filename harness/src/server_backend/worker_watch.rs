@@ -75,7 +75,7 @@ pub(super) async fn watch(
 fn look_at(families: &Families) -> BTreeMap<u32, Motion> {
     let processes = families.values().flatten();
     processes
-        .filter_map(|pid| Some((*pid, Motion::look(*pid)?)))
+        .filter_map(|pid| Some((*pid, Motion::read(*pid)?)))
         .collect()
 }
 

@@ -181,7 +181,9 @@ impl Workers for ServerBackend {
 
     fn shares_connections(&self) -> bool {
         let processes = self.shared_processes.borrow();
-        processes.values().any(|it| it.shares_connections())
+        processes
+            .values()
+            .any(|process| process.shares_connections())
     }
 
     async fn kill_all_workers(&self) {
@@ -190,7 +192,7 @@ impl Workers for ServerBackend {
 }
 
 impl ServerBackend {
-    /// Returns the number of the worker's process, which is its first worker.
+    /// Returns the number of the worker's process, which is the number of the first worker in that process.
     pub(super) fn process_of(&self, worker: usize) -> usize {
         self.parts.workload.process_of(worker)
     }
@@ -244,7 +246,11 @@ impl ServerBackend {
             }
         };
         let mut argv = self.parts.command.argv_to_start();
-        argv.extend(container.iter().map(|it| it.name().to_owned()));
+        argv.extend(
+            container
+                .iter()
+                .map(|container| container.name().to_owned()),
+        );
         let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
             let failure = format!("worker {worker}: {error}");
             if error.source_io().is_some_and(is_resource_exhaustion) {

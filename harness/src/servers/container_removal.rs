@@ -1,4 +1,4 @@
-//! Removes the containers of a run, and those of runs whose process is dead.
+//! Removes the containers of a run, and the containers of runs whose process is dead.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -38,8 +38,8 @@ pub(super) fn confine(config: &mut HostConfig, capabilities: &[&str]) {
     config.memory_swap = Some(MEMORY);
     config.pids_limit = Some(PROCESSES);
     config.cap_drop = Some(vec!["ALL".to_owned()]);
-    let kept = capabilities.iter().map(|name| (*name).to_owned());
-    config.cap_add = Some(kept.collect());
+    let added = capabilities.iter().map(|name| (*name).to_owned());
+    config.cap_add = Some(added.collect());
     config.security_opt = Some(vec!["no-new-privileges".to_owned()]);
 }
 

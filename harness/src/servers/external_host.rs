@@ -233,7 +233,7 @@ impl External {
             let host = short(&host);
             let known = &self.upstream.server;
             let master = ExternalServer {
-                // A server that does not know its own host name sends an empty one.
+                // A server without a configured host name sends an empty host name.
                 host: Some(host)
                     .filter(|it| !it.is_empty())
                     .unwrap_or(known.host.clone()),

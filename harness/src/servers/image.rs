@@ -119,7 +119,9 @@ impl Image {
             image: self.reference.clone(),
             why: with_causes(&e),
         })?;
-        let command = found.config.and_then(|it| it.cmd?.into_iter().next());
+        let command = found
+            .config
+            .and_then(|config| config.cmd?.into_iter().next());
         let server = command.filter(|word| word.ends_with("-server"));
         Ok(server.unwrap_or_else(|| USUAL_SERVER.to_owned()))
     }

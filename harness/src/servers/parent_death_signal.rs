@@ -21,8 +21,8 @@ use super::{ProcessIdentity, descriptor_limit};
 /// Environment variable that marks a child and its descendants as started by this process.
 pub const OWNER_VARIABLE: &str = "PICKLOCK_OWNER";
 
-/// Prepares a command so that its process dies with this one, and has the limits with which this process was started.
-/// Used for servers and workers.
+/// Prepares a command so that its process dies with this process, and has the limits with which this process was
+/// started. Used for servers and workers.
 pub fn prepare(command: &mut Command) {
     command.process_group(0);
     if let Ok(owner) = ProcessIdentity::this_process() {

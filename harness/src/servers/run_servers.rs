@@ -93,7 +93,8 @@ impl Servers {
         let sentinels =
             (0..layout.sentinels).map(|number| host.start(orders.sentinel(number, &servers)));
         self.sentinels = try_join_all(sentinels).await?;
-        let announced = try_join_all(self.sentinels.iter().map(|it| it.announced())).await?;
+        let announced =
+            try_join_all(self.sentinels.iter().map(|sentinel| sentinel.announced())).await?;
         let listening = self.sentinels.iter().map(|sentinel| sentinel.address());
         self.watch = Some(Watch::begin(listening.collect(), announced, servers).await?);
         Ok(())

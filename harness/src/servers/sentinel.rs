@@ -17,8 +17,8 @@ use super::{BackendError, Password, ServerAddress};
 /// seconds at the earliest.
 const DOWN_AFTER: Duration = Duration::from_millis(400);
 
-/// How much later than the one before each Sentinel considers a master down. If all Sentinels did so at the same time,
-/// each would vote for itself, and an election without a winner is repeated only much later.
+/// How much later than the preceding Sentinel each Sentinel considers a master down. If all Sentinels did so at the
+/// same time, each would vote for itself, and an election without a winner is repeated only much later.
 const STAGGER: Duration = Duration::from_millis(250);
 
 /// Half of the time after which a failed failover is repeated. This is also the time for which Sentinels tolerate a
@@ -142,7 +142,8 @@ impl Watch {
                     .iter()
                     .map(|sentinel| master(*sentinel, &name));
                 let masters = try_join_all(queries).await?;
-                let index = |at: &SocketAddr| self.servers[node].iter().position(|one| one == at);
+                let index =
+                    |at: &SocketAddr| self.servers[node].iter().position(|address| address == at);
                 if let Some(server) = masters.first().and_then(index)
                     && server > 0
                     && masters.iter().all(|other| *other == masters[0])

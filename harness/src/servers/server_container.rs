@@ -192,9 +192,11 @@ impl ServerContainer {
     /// Queries the engine for the published port, which changes with every start.
     async fn update_address(&self) -> Result<(), BackendError> {
         let found = self.inspect("read the published port").await?;
-        let ports = found.network_settings.and_then(|it| it.ports);
+        let ports = found.network_settings.and_then(|settings| settings.ports);
         let bindings = ports.into_iter().flatten().filter_map(|(_, all)| all);
-        let port: Option<u16> = bindings.flatten().find_map(|it| it.host_port?.parse().ok());
+        let port: Option<u16> = bindings
+            .flatten()
+            .find_map(|binding| binding.host_port?.parse().ok());
         let port = port.ok_or_else(|| BackendError::NoNetwork(self.name.clone()))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         *self.address.lock().unwrap_or_else(PoisonError::into_inner) = address;
@@ -244,7 +246,9 @@ impl Server for ServerContainer {
     fn announced(&self) -> Answer<'_, SocketAddr> {
         Box::pin(async move {
             let found = self.inspect("inspect the container").await?;
-            let networks = found.network_settings.and_then(|it| it.networks);
+            let networks = found
+                .network_settings
+                .and_then(|settings| settings.networks);
             let mut endpoints = networks.into_iter().flatten();
             endpoints
                 .find_map(|(_, endpoint)| endpoint.ip_address?.parse().ok())

@@ -8,7 +8,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// Creates an empty value with capacity for most commands: a script's hash, a key and a token.
+    /// Creates an empty buffer that has enough capacity for most commands: a script's hash, a key and a token.
     pub(super) fn with_room() -> Self {
         Args {
             data: Vec::with_capacity(160),
@@ -37,7 +37,7 @@ impl Args {
         &self.data
     }
 
-    /// Returns `true` if the buffer is small enough to be reused. Few commands are larger.
+    /// Returns `true` if the buffer is small enough to be reused, as it is for nearly all commands.
     pub(super) fn is_usual(&self) -> bool {
         self.data.capacity() <= 4096
     }

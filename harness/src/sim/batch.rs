@@ -1,4 +1,4 @@
-//! Runs one or many simulations on a separate thread, which the caller's thread watches.
+//! Runs one or many simulations on a separate thread, while the caller's thread watches for a stuck simulation.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -8,23 +8,23 @@ use super::runner::{SimError, Simulation, run_here};
 use super::watchdog::Watchdog;
 use crate::run_result::RunResult;
 
-/// Maximum CPU time plus sleeping time of one turn. A turn that exceeds it counts as endless. Time
-/// spent waiting for a CPU does not count.
+/// Maximum CPU time plus sleeping time of one turn. A turn that exceeds this maximum counts as stuck. Time spent
+/// waiting for a CPU does not count.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often the watchdog checks during its patience.
+/// How many times the watchdog checks a turn before its patience ends.
 const CHECKS: u32 = 10;
 
-/// The simulations that have not run yet, and the function that inspects each result.
+/// The simulations that have not run yet, and the function that inspects each result of a simulation.
 struct Batch<L> {
     pending: Mutex<std::vec::IntoIter<Simulation>>,
     inspect: L,
 }
 
-/// Simulates one run. The same simulation produces the same history, byte for byte.
+/// Simulates one run. The same simulation always produces the same history, byte for byte.
 ///
-/// It runs on its own thread, so that a lock that never yields causes an error and not a hang. Such
-/// a thread cannot be stopped and is abandoned.
+/// The simulation runs on a separate thread, so that a lock that never yields causes an error and not a hang. A thread
+/// in such a lock cannot be stopped, so it is abandoned.
 ///
 /// # Errors
 /// See [`SimError`]. A violated property is not an error.
@@ -32,10 +32,10 @@ pub fn run(simulation: Simulation) -> Result<RunResult, SimError> {
     run_with_patience(simulation, PATIENCE)
 }
 
-/// Simulates many runs one after the other, and passes each result to `inspect` on the simulation's thread.
+/// Simulates many runs one after the other, and calls `inspect` with each result on the simulation's thread.
 ///
-/// Each result equals that of [`run`](run()). The runs share a thread, because starting one costs more than a small
-/// run. A stuck thread is abandoned together with its current run, and a new thread continues with the rest.
+/// Each result is the same as from [`run`](run()). The runs share a thread, because starting a thread takes longer than
+/// a small run. A stuck thread is abandoned together with its current run, and a new thread continues with the rest.
 ///
 /// # Errors
 /// Returns one result per simulation, in order; see [`SimError`].
@@ -46,8 +46,8 @@ pub fn run_many<T: Send + 'static>(
     batch(simulations, inspect, PATIENCE)
 }
 
-/// Simulates one run like [`run`](run()), with another `patience`: the CPU time plus sleeping time
-/// after which a turn counts as stuck.
+/// Simulates one run like [`run`](run()), but with a given `patience`: the CPU time plus sleeping time after which a
+/// turn counts as stuck.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -75,7 +75,7 @@ fn batch<T: Send + 'static>(
         match start(Arc::clone(&batch), monitor.clone(), Arc::clone(&done)) {
             Ok(ended) => {
                 let lost = wait(&ended, &monitor, patience);
-                // The thread may finish more runs later; they are discarded.
+                // The abandoned thread may finish more runs later; their results are discarded.
                 let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
                 results.extend(done.unwrap_or_default());
                 if results.len() < count {
@@ -91,8 +91,8 @@ fn batch<T: Send + 'static>(
     results
 }
 
-/// The results of one thread, or `None` once its current run counts as stuck and further results are not wanted. A
-/// single result does not wake the caller's thread: that would take longer than a small run.
+/// The results of one thread, or `None` once its current run counts as stuck and its later results are discarded. A
+/// single result does not wake the caller's thread, because waking it would take longer than a small run.
 type Done<T> = Arc<Mutex<Option<Vec<Result<T, SimError>>>>>;
 
 impl<L> Batch<L> {
@@ -131,7 +131,8 @@ where
     }
 }
 
-/// Waits until the thread delivers no more results. Returns why its current run is lost, if it has not run everything.
+/// Waits until the thread delivers no more results. If simulations are left, returns the reason why the thread's
+/// current run produced no result.
 fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
     let interval = (patience / CHECKS).max(Duration::from_millis(1));
     let (mut seen_mark, mut cpu_time_before, mut asleep) =

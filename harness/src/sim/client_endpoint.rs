@@ -12,14 +12,15 @@ use super::submission_queue::{
 use crate::model::Reply;
 use crate::proxy::LinkId;
 
-/// The clients' end of one simulation's network. Its requests fail immediately on any other thread.
+/// The clients' end of one simulation's network. Requests from any other thread fail immediately.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientEndpoint {
     simulation: u64,
 }
 
 impl ClientEndpoint {
-    /// Creates the endpoint of the next simulation on this thread, which ends the previous one.
+    /// Creates the endpoint of the next simulation on this thread. The endpoint of the previous simulation stops
+    /// working.
     pub(super) fn new() -> Self {
         let simulation = SubmissionQueue::begin();
         ClientEndpoint { simulation }
@@ -29,7 +30,7 @@ impl ClientEndpoint {
         SubmissionQueue::with(self.simulation, work)
     }
 
-    /// Creates a channel from a client to a node, without a connection.
+    /// Creates a channel from a client to a node. The channel has no connection yet.
     pub(super) fn new_channel(self) -> usize {
         let new = self.queue(|queue| {
             queue.channels.push(Channel::default());
@@ -38,8 +39,8 @@ impl ClientEndpoint {
         new.unwrap_or(usize::MAX)
     }
 
-    /// Returns the channel's connection, and opens one if there is none. After a refused attempt it
-    /// returns the time of the refusal as an error, once.
+    /// Returns the channel's connection, and opens one if the channel has none. The first call after a refused attempt
+    /// returns the time of the refusal as an error.
     pub(super) fn connection(self, channel: usize) -> Result<u64, u64> {
         let opened = self.queue(
             |queue| match queue.channels.get_mut(channel)?.refused_ns.take() {
@@ -60,7 +61,7 @@ impl ClientEndpoint {
         });
     }
 
-    /// Closes the channel's connection. With `only`, closes it only if it is this one.
+    /// Closes the channel's connection. If `only` is set, closes no other connection than `only`.
     pub(super) fn close(self, channel: usize, only: Option<u64>) {
         self.queue(|queue| {
             let channel = queue.channels.get_mut(channel)?;
@@ -73,7 +74,7 @@ impl ClientEndpoint {
         });
     }
 
-    /// Submits a command, whose words `write` appends. It times out at `deadline_ns`.
+    /// Submits a command, which times out at `deadline_ns`. `write` appends the command's words to a buffer.
     pub(super) fn submit(
         self,
         conn: u64,
@@ -100,8 +101,8 @@ impl ClientEndpoint {
         }
     }
 
-    /// Returns the submissions, and replaces them by `empty`. `used` contains buffers to be reused.
-    /// The next submission wakes the network.
+    /// Returns the submissions so far, and replaces the list by `empty`. `used` contains buffers to be reused. After
+    /// this call, the next submission wakes the network.
     pub(super) fn take(self, empty: Vec<Submission>, used: &mut Vec<Args>) -> Vec<Submission> {
         let submitted = self.queue(|queue| {
             (queue.notified, queue.woken) = (false, false);
@@ -111,7 +112,7 @@ impl ClientEndpoint {
         submitted.unwrap_or_default()
     }
 
-    /// Completes a request. Has no effect if its client no longer waits.
+    /// Completes a request. The call has no effect if the client no longer waits.
     pub(super) fn complete(self, request: RequestId, reply: Result<Reply, RequestError>) {
         let waker = self.queue(|queue| {
             let slot = queue.slot(request)?;
@@ -119,7 +120,7 @@ impl ClientEndpoint {
             std::mem::take(&mut slot.waits).then(|| slot.waker.take())
         });
         if let Some(waker) = waker.flatten().flatten() {
-            // The queue must not be borrowed here, because a waker can run any code.
+            // The queue must not be borrowed here, because a waker may run arbitrary code.
             waker.wake_by_ref();
             self.queue(|queue| queue.store_waker(request, waker));
         }
@@ -164,8 +165,9 @@ impl ClientEndpoint {
         published
     }
 
-    /// Fails the requests that have timed out, and returns when the next one will. A reply that arrives later, but
-    /// before the client has seen the failure, replaces the failure: a frozen client cannot notice the difference.
+    /// Fails the requests that have timed out, and returns when the next request will time out. A reply that arrives
+    /// before the client has seen the failure replaces the failure, as for a real client that was frozen during its
+    /// timeout.
     pub(super) fn expire(self, now_ns: u64) -> Option<u64> {
         loop {
             let (at_ns, request) = self.queue(SubmissionQueue::next_deadline).flatten()?;
@@ -181,8 +183,8 @@ impl ClientEndpoint {
         self.queue(SubmissionQueue::notify);
     }
 
-    /// Returns `true` if something was submitted, or the network was notified, since the network's
-    /// last turn. Otherwise its task is woken when that happens.
+    /// Returns `true` if something was submitted, or the network was notified, since the network's last turn. Otherwise
+    /// the network's task is woken at the next submission or notification.
     pub(super) fn is_notified(self, context: &Context<'_>) -> bool {
         let result = self.queue(|queue| {
             let waker = queue.network.as_ref();
@@ -194,10 +196,10 @@ impl ClientEndpoint {
         result.is_some_and(|(notified, _)| notified)
     }
 
-    /// Runs a host's turn, and then wakes the network if the host has submitted something.
+    /// Runs a host's turn, and afterwards wakes the network if the host has submitted something.
     ///
-    /// A wake-up during the turn would come from the host's own tasks. tokio would treat it as an
-    /// external one, and poll everything again in vain.
+    /// A wake-up during the turn would come from one of the host's tasks. tokio would treat it as an external wake-up,
+    /// and would needlessly poll all tasks again.
     pub(super) fn deferring_wakeups<T>(self, turn: impl FnOnce() -> T) -> T {
         self.queue(|queue| queue.deferred = true);
         let result = turn();
@@ -210,17 +212,17 @@ impl ClientEndpoint {
         result
     }
 
-    /// Detaches the network, which has ended and is not woken any more.
+    /// Detaches the network after its end, so that it is not woken any more.
     pub(super) fn detach_network(self) {
         let network = self.queue(|queue| queue.network.take());
         drop(network);
     }
 }
 
-/// The reply to a request. Dropping it ends the client's wait.
+/// A future for the reply to a request. Dropping the future ends the client's wait.
 pub(super) struct ReplyFuture {
     endpoint: ClientEndpoint,
-    /// The request, or `None` if it is complete or will never get a reply.
+    /// The request, or `None` if the request is complete or will never get a reply.
     request: Option<RequestId>,
 }
 

@@ -1,7 +1,7 @@
-//! A simulated connection to one node, as a lock sees it: redis-rs's `ConnectionLike`.
+//! A simulated connection to one node. Locks use it through redis-rs's trait `ConnectionLike`.
 //!
-//! It behaves like the real workers' reconnecting connection. A command fails after the timeout, a
-//! connection with an unanswered command is closed, and the next command opens another.
+//! The connection behaves like the reconnecting connection of a real worker. A command fails after the timeout. A
+//! connection with an unanswered command is closed, and the next command opens a new connection.
 
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct SimConnection(Arc<ClientChannel>);
 
 struct ClientChannel {
     endpoint: ClientEndpoint,
-    /// Number of the channel at the endpoint.
+    /// The channel's number at the endpoint.
     number: usize,
     link: LinkId,
     timeout: Duration,
@@ -68,7 +68,7 @@ impl SimConnection {
 }
 
 impl ClientChannel {
-    /// Returns when a request that is sent now times out.
+    /// Returns the time at which a request that is sent now times out.
     fn deadline_ns(&self) -> u64 {
         let timeout_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
         self.clock.now_ns().saturating_add(timeout_ns)
@@ -90,7 +90,7 @@ impl ClientChannel {
         (self.endpoint).submit(guard.conn, self.link, deadline_ns, write)
     }
 
-    /// Converts a reply. Without a reply the connection is closed.
+    /// Converts a reply, and closes the connection if there is no reply.
     fn answered(
         &self,
         guard: CloseOnDrop<'_>,
@@ -99,13 +99,13 @@ impl ClientChannel {
         let value = self.value(reply)?;
         guard.disarm();
         match value {
-            // These are nearly all replies, and they contain no error.
+            // Fast path: nearly all replies are of these kinds, which cannot contain an error.
             Value::Int(_) | Value::BulkString(_) | Value::Okay | Value::Nil => Ok(value),
             value => value.extract_error(),
         }
     }
 
-    /// Sends commands together, and returns their replies in order.
+    /// Sends commands together, and returns their replies in the same order.
     async fn request_all(&self, commands: Vec<Args>) -> RedisResult<Vec<Value>> {
         let deadline_ns = self.deadline_ns();
         let guard = self.connected(deadline_ns).await?;
@@ -121,7 +121,8 @@ impl ClientChannel {
         Ok(values)
     }
 
-    /// Returns the connection, and opens one if there is none. It is closed unless all its commands are answered.
+    /// Returns the channel's connection, and opens one if the channel has none. The returned guard closes the
+    /// connection unless all commands are answered.
     async fn connected(&self, deadline_ns: u64) -> RedisResult<CloseOnDrop<'_>> {
         let conn = loop {
             match self.endpoint.connection(self.number) {
@@ -135,10 +136,10 @@ impl ClientChannel {
         })
     }
 
-    /// Waits after a refused attempt before the next one.
+    /// Waits until [`PAUSE`] has passed since the refused attempt.
     async fn pause(&self, refused_ns: u64, deadline_ns: u64) -> RedisResult<()> {
         let pause = (Duration::from_nanos(refused_ns) + PAUSE).saturating_sub(self.clock.elapsed());
-        // Boxed, because few commands need it and it would enlarge the future of every command.
+        // The sleep is boxed because few commands need it, and inline it would enlarge the future of every command.
         Box::pin(tokio::time::sleep(pause)).await;
         if self.clock.now_ns() >= deadline_ns {
             return Err(self.timed_out());
@@ -155,7 +156,8 @@ impl ClientChannel {
                 Err(io(ErrorKind::ConnectionRefused, "connection refused"))
             }
             Err(RequestError::TooManyClients) => {
-                // redis-rs sees a connection that ends before its handshake is answered.
+                // With a real server, redis-rs fails here because the connection is closed before the handshake is
+                // answered.
                 self.endpoint
                     .record_refusal(self.number, self.clock.now_ns());
                 let why = "ERR max number of clients reached";
@@ -176,7 +178,7 @@ fn write_words(args: &mut Args, cmd: &Cmd) {
     for arg in cmd.args_iter() {
         match arg {
             Arg::Simple(bytes) => args.push(bytes),
-            // A SCAN cursor, which starts at zero.
+            // The initial cursor of a SCAN, which is always zero.
             _ => args.push(b"0"),
         }
     }
@@ -192,8 +194,8 @@ pub(super) fn io(kind: ErrorKind, text: impl Into<String>) -> RedisError {
     RedisError::from(Error::new(kind, text.into()))
 }
 
-/// Closes a connection if it is dropped before [`CloseOnDrop::disarm`]. Otherwise the next command
-/// would receive the outstanding reply. The caller may drop a command at any time.
+/// Closes a connection if the guard is dropped before [`CloseOnDrop::disarm`], because the caller may drop a command at
+/// any time. Without this guard, the next command would receive the outstanding reply.
 struct CloseOnDrop<'a> {
     channel: &'a ClientChannel,
     conn: u64,
@@ -237,8 +239,8 @@ impl ConnectionLike for SimConnection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         let mut commands: Vec<Args> = pipeline.cmd_iter().map(words).collect();
-        // For a transaction, redis-rs only requests the reply of EXEC. The replies of MULTI and of
-        // each queued command precede it.
+        // For a transaction, redis-rs expects only the reply to EXEC. The replies to MULTI and to each queued command
+        // come before it.
         let atomic = offset == commands.len() + 1;
         if atomic {
             commands.insert(0, word("MULTI"));
@@ -246,7 +248,7 @@ impl ConnectionLike for SimConnection {
         }
         Box::pin(async move {
             let mut values = self.0.request_all(commands).await?;
-            // If a queued command was refused, EXEC reports that nothing was executed.
+            // If a queued command was refused, the reply to EXEC is an error and no command was executed.
             let refused = |value: &Value| matches!(value, Value::ServerError(_));
             if atomic && values.iter().take(offset).any(refused) {
                 values.pop().map(Value::extract_error).transpose()?;

@@ -1,4 +1,4 @@
-//! The network's state of one connection.
+//! The state of one connection in the network.
 
 use std::collections::VecDeque;
 
@@ -13,15 +13,15 @@ use crate::proxy::{LinkId, LinkState, is_handshake_blocked};
 /// Identifies one direction of one connection.
 pub(super) type ConnectionDirection = (u64, Direction);
 
-/// One direction of one connection. Frames never overtake each other.
+/// The frames in one direction of one connection. Frames never overtake each other.
 pub(super) struct Path {
-    /// Frames that wait for their own barrier or behind another frame.
+    /// Frames that wait at a barrier, or behind a frame that waits there.
     pub(super) arriving: VecDeque<Frame>,
-    /// Whether the interceptor has seen the first arriving frame.
+    /// Whether the interceptor has inspected the first frame in `arriving`.
     pub(super) shown: bool,
-    /// Whether the first arriving frame waits at a barrier.
+    /// Whether the first frame in `arriving` waits at a barrier.
     pub(super) at_barrier: bool,
-    /// Frames that were admitted, with the effects of faults on them.
+    /// Frames that were admitted to the link, and the effects of faults on them.
     pub(super) link: LinkState<Frame>,
     /// Arrival time of the latest frame. No later frame arrives before it.
     pub(super) latest_arrival_ns: u64,
@@ -42,7 +42,7 @@ impl Path {
         self.arriving.is_empty() && self.link.is_empty()
     }
 
-    /// Returns `true` if nothing holds back a frame that arrives now.
+    /// Returns `true` if neither another frame nor a fault holds back a frame that arrives now.
     fn is_clear(&mut self, now_ns: u64) -> bool {
         self.arriving.is_empty() && self.link.is_clear(now_ns)
     }
@@ -50,17 +50,18 @@ impl Path {
 
 pub(super) struct Connection {
     pub(super) link: LinkId,
-    /// The node's identifier of the connection.
+    /// The identifier that the node uses for the connection.
     pub(super) client: ClientId,
     pub(super) request: Path,
     pub(super) reply: Path,
     pub(super) established: bool,
-    /// The requests that wait for a reply, in order. The protocol has no request numbers: a reply
-    /// goes to the first request, even if it was meant for another.
+    /// The requests that wait for a reply, oldest first. The protocol has no request numbers, so a reply completes the
+    /// oldest request, even if the node sent it for another request.
     pub(super) waiting: VecDeque<RequestId>,
     /// A blocking command that the node has not answered yet.
     pub(super) blocked: Option<CommandTag>,
-    /// Frames that arrived after the blocking command. The node does not read them before it has answered that.
+    /// Frames that arrived after the blocking command. The node does not read them before it has answered the blocking
+    /// command.
     pub(super) behind: VecDeque<Frame>,
 }
 
@@ -72,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// Returns `true` if nothing holds back a frame that arrives now. Before the handshake, both
+    /// Returns `true` if no frame and no fault holds back a frame that arrives now. Before the handshake, both
     /// directions must be free of faults.
     pub(super) fn is_clear(&mut self, direction: Direction, now_ns: u64) -> bool {
         self.path(direction).is_clear(now_ns)

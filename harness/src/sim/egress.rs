@@ -1,4 +1,4 @@
-//! The sending end: passes frames through barriers, faults and partitions, and draws their latencies.
+//! The sending end of the network: passes frames through barriers, faults and partitions, and draws their latencies.
 
 use std::cell::RefMut;
 
@@ -20,7 +20,7 @@ use crate::proxy::{
 };
 
 impl Network {
-    /// Sends a frame. Most frames meet no obstacle and leave at once.
+    /// Sends a frame. Most frames leave at once, because nothing holds them back.
     pub(super) fn send(&self, mut state: RefMut<'_, NetworkState>, mut frame: Frame, now_ns: u64) {
         let (conn, direction) = (frame.conn, frame.direction());
         let inner = &mut *state;
@@ -57,7 +57,8 @@ impl Network {
     }
 
     /// Sends every frame of one direction that nothing holds back. As in the real proxy, the interceptor and the faults
-    /// see a frame when it is next in order. It leaves when it is due, not held, and not stopped by a partition.
+    /// act on a frame only once it is the first of its direction. A frame leaves when its delay is over and neither a
+    /// hold nor a partition stops it.
     pub(super) fn advance(&self, way: ConnectionDirection, now_ns: u64) {
         while self.admit_next(way, now_ns) {}
         while self.send_next(way, now_ns) {}
@@ -146,7 +147,7 @@ impl Network {
         true
     }
 
-    /// Returns the barrier at which the frame waits until a fault has fired, if there is one.
+    /// Returns the barrier at which the frame must wait until a fault has fired, or `None` if it need not wait.
     fn barrier(&self, link: LinkId, frame: &Frame, command: &str) -> Option<FrameBarrier> {
         if !frame.is_message() || !self.interceptor.is_armed(link.worker) {
             return None;
@@ -170,7 +171,7 @@ impl Network {
 }
 
 impl Path {
-    /// Draws the latency of a departing frame from the seed, and returns its arrival time.
+    /// Draws the latency of a departing frame, and returns its arrival time.
     fn depart(&mut self, now_ns: u64, rng: &mut StdRng) -> u64 {
         let latency_ns = rng.random_range(LATENCY);
         self.latest_arrival_ns = (now_ns + latency_ns).max(self.latest_arrival_ns + 1);

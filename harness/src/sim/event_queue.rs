@@ -10,19 +10,19 @@ use super::submission_queue::RequestError;
 pub(super) enum NetworkEvent {
     /// A frame arrives at its other end.
     Arrival(Frame),
-    /// A delayed frame may continue.
+    /// The delay of a frame is over.
     Due(ConnectionDirection),
-    /// The client receives the error that its connection was not accepted.
+    /// A client receives the error that the node did not accept its connection.
     Refused(u64, RequestError),
     /// A blocking command of this node may have timed out.
     TimedOut(usize),
 }
 
-/// Position of an event in the queue. Events are ordered by time first, then by tie, and then by serial number.
+/// Position of an event in the queue. Events are ordered by time, then by `tie`, and then by serial number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Position {
     at_ns: u64,
-    /// Drawn from the seed, so that the order of simultaneous events differs between seeds.
+    /// A random number from the seed, so that the order of simultaneous events differs between seeds.
     tie: u32,
     serial: u64,
 }
@@ -34,7 +34,7 @@ pub(super) struct EventQueue {
 }
 
 impl EventQueue {
-    /// Adds an event. `tie` orders it among the events at the same time, the lowest first.
+    /// Adds an event. Among events at the same time, the one with the lowest `tie` comes first.
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, event: NetworkEvent) {
         self.last_serial += 1;
         let serial = self.last_serial;
@@ -46,7 +46,7 @@ impl EventQueue {
         Some(position.at_ns)
     }
 
-    /// Removes the next event and returns it with its time, if that time has come.
+    /// Removes the next event if its time has come, and returns it with its time.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<(u64, NetworkEvent)> {
         let next = self.events.first_entry()?;
         let at_ns = next.key().at_ns;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_by_time_then_by_tie_then_as_they_were_added() {
+    fn events_are_ordered_by_time_then_tie_then_insertion() {
         let mut queue = EventQueue::default();
         for (at_ns, tie, number) in [(5, 2, 0), (5, 1, 1), (3, 9, 2), (1 << 40, 0, 3)] {
             queue.add(at_ns, tie, NetworkEvent::TimedOut(number));

@@ -9,18 +9,18 @@ use crate::proxy::Acquired;
 /// The properties of a command that links and faults use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandTag {
-    /// Index of its name in the network's list of names.
+    /// Index of the command's name in [`NetworkState::names`].
     pub(super) name: usize,
-    /// Index of the lock key that it names in the run's list of keys.
+    /// Index of the lock key that the command names, in the run's list of keys.
     pub(super) key: Option<u32>,
-    /// The attempt that its worker was working on.
+    /// Number of the attempt in which the worker sent the command.
     pub(super) op: u64,
     pub(super) phase: Phase,
-    /// Whether the command took a lock. Set only if the interceptor waited for the effect.
+    /// Whether the command took a lock. Known only if the interceptor waited for the command's effect.
     pub(super) acquired: Acquired,
-    /// Time at which it was sent, on the simulation's clock, if it did not leave at once.
+    /// Time at which the command was sent, on the simulation's clock, if the command did not leave at once.
     pub(super) sent_ns: Option<u64>,
-    /// The error with which a fault answers it. Its node executes another command instead.
+    /// The error with which a fault replaces the reply. The node does not execute the command.
     pub(super) answer: Option<ServerError>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn error_reply(error: ServerError) -> Reply {
 
 pub(super) struct Frame {
     pub(super) conn: u64,
-    /// The tag of the command that it is, or that it answers.
+    /// The tag of the command that the frame contains or answers.
     pub(super) tag: CommandTag,
     pub(super) payload: Payload,
 }
@@ -54,20 +54,20 @@ pub(super) struct Frame {
 pub(super) enum Payload {
     Command(Args),
     Reply(Reply),
-    /// A message published on a channel to which the client has subscribed, without a request.
+    /// A message published on a channel to which the client has subscribed. No request belongs to it.
     Publication(Reply),
     /// The client has closed the connection.
     Close,
 }
 
 impl Frame {
-    /// Returns `true` for a command, a reply or a publication. Only these reach the interceptor and
-    /// can be affected by faults.
+    /// Returns `true` for a command, a reply or a publication. Only these frames reach the interceptor and can be
+    /// affected by faults.
     pub(super) fn is_message(&self) -> bool {
         !matches!(self.payload, Payload::Close)
     }
 
-    /// Returns the frame as changed by a fault that answers it: its node refuses the command, or the reply is replaced.
+    /// Applies a fault that answers the frame with an error: the node refuses the command, or the reply is replaced.
     pub(super) fn answered(mut self, answer: Option<ServerError>) -> Frame {
         match (answer, &self.payload) {
             (Some(error), Payload::Reply(_)) => {

@@ -1,4 +1,4 @@
-//! A simulated worker: its lock and all tasks that the lock starts, frozen or dropped as one.
+//! A simulated worker: its lock and all tasks that the lock starts. They are frozen or dropped together.
 
 use std::cell::{Cell, RefCell};
 use std::panic::AssertUnwindSafe;
@@ -19,10 +19,11 @@ use crate::adapter::process::WorkerOutput;
 use crate::adapter::termination::Termination;
 use crate::clock::Clock;
 
-/// After this many turns at one instant, the lock is stuck: it never lets the clock advance.
+/// Maximum number of turns at one instant. A lock that needs more turns counts as stuck, because it never lets the
+/// clock advance.
 const MAX_TURNS: u32 = 100_000;
 
-/// The host's tasks that a turn polls first.
+/// Selects which of the host's tasks a turn polls first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum First {
     /// The lock's background tasks, such as a renewal.
@@ -36,7 +37,7 @@ pub(super) enum First {
 #[derive(Default)]
 struct FreezeSwitch {
     frozen: Cell<bool>,
-    /// The host is in a call that does not yield.
+    /// Whether the host is in a call that does not yield.
     blocked: Cell<bool>,
     /// The tasks that the next turn polls first.
     first: Cell<First>,
@@ -71,8 +72,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Starts a worker that runs `work` and everything that it spawns with `spawn_local`. `output`
-    /// receives the worker's messages and the reason for its exit.
+    /// Starts a worker that runs `work` and all tasks that `work` spawns with `spawn_local`. `output` receives the
+    /// worker's messages and the reason for its exit.
     pub(super) fn start<B>(
         worker: usize,
         around: HostContext,
@@ -91,7 +92,7 @@ impl Host {
                 Ok(how) => how,
                 Err(panic) => format!("panicked: {}", panic_message(panic.as_ref())),
             };
-            // The host forwards it at the end of the same turn.
+            // The host forwards this message at the end of the same turn.
             exit.send(WorkerOutput::Exited(ended)).ok();
         };
         let switch = Rc::<FreezeSwitch>::default();
@@ -100,7 +101,7 @@ impl Host {
             work: Some(Box::pin(work)),
             tasks: LocalSet::new(),
             background: Arc::new(BackgroundWaker {
-                // True, so that the first turn gives the tasks their waker.
+                // Initially `true`, so that the first turn polls the tasks and gives them their waker.
                 woken: AtomicBool::new(true),
                 host: Mutex::default(),
             }),
@@ -118,25 +119,26 @@ impl Host {
         }
     }
 
-    /// Returns the handle that asks the worker to end.
+    /// Returns the handle that requests the end of the worker.
     pub(super) fn termination(&self) -> Termination {
         self.termination.clone()
     }
 
-    /// Stops polling the host's tasks, while time goes on.
+    /// Stops polling the host's tasks. Virtual time continues.
     pub(super) fn freeze(&self) {
         self.switch.frozen.set(true);
     }
 
-    /// Continues polling. When a real process continues, several of its threads may be ready, and
-    /// chance decides which of them runs first.
+    /// Continues polling. `first` selects the tasks that run first, because after a freeze of a real process any ready
+    /// thread may run first.
     pub(super) fn thaw(&self, first: First) {
         self.switch.frozen.set(false);
         self.switch.first.set(first);
         self.switch.wake();
     }
 
-    /// Simulates the start or the end of a call that does not yield: none of the tasks is polled during it.
+    /// Simulates the start or the end of a call that does not yield. None of the host's tasks is polled during the
+    /// call.
     pub(super) fn block(&self, blocked: bool) {
         self.switch.blocked.set(blocked);
         self.switch.wake();
@@ -155,7 +157,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_else(|| "without words".to_owned())
 }
 
-/// Wakes a host, and records that its background tasks must be polled.
+/// A waker that wakes a host, and records that its background tasks must be polled.
 struct BackgroundWaker {
     woken: AtomicBool,
     host: Mutex<Option<Waker>>,
@@ -180,16 +182,16 @@ impl BackgroundWaker {
 /// All tasks of a host as one future.
 struct HostFuture {
     switch: Rc<FreezeSwitch>,
-    /// The worker's own future. It is not a task of the set, because most locks have no other task
-    /// and every turn would pay for the set.
+    /// The worker's own future. It is not part of `tasks`, because polling a set in every turn would be slower, and
+    /// most locks have no other task.
     work: Option<Pin<Box<dyn Future<Output = ()>>>>,
     /// The background tasks that the worker has spawned.
     tasks: LocalSet,
     background: Arc<BackgroundWaker>,
     worker: usize,
     around: HostContext,
-    /// The worker's messages in the current turn. They are forwarded after the turn, for the reason
-    /// given at [`ClientEndpoint::deferring_wakeups`].
+    /// The worker's messages in the current turn. They are forwarded after the turn; see
+    /// [`ClientEndpoint::deferring_wakeups`] for the reason.
     outbox: Receiver<WorkerOutput>,
     output: Sender<WorkerOutput>,
     last_ns: u64,
@@ -222,7 +224,7 @@ impl Future for HostFuture {
         let endpoint = self.around.endpoint;
         endpoint.deferring_wakeups(|| self.turn(context));
         while let Some(message) = self.outbox.take() {
-            // The driver may have ended before.
+            // Fails if the driver has already ended, which is not an error.
             self.output.send(message).ok();
         }
         if let Some(blocked) = self.around.monitor.end(turn) {
@@ -239,7 +241,7 @@ impl HostFuture {
             self.poll_background(context);
         }
         if let Some(work) = &mut self.work {
-            // Tasks that are spawned here are added to the set and wake it.
+            // While this guard exists, spawned tasks are added to the set and wake it.
             let _spawning = self.tasks.enter();
             if work.as_mut().poll(context).is_ready() {
                 self.work = None;
@@ -253,7 +255,7 @@ impl HostFuture {
             self.background.woken.store(false, Ordering::Release);
             self.background.host().replace(context.waker().clone());
             let waker = Waker::from(Arc::clone(&self.background));
-            // The result does not matter: more tasks may be spawned later.
+            // Even if all tasks have ended, more tasks may be spawned later.
             let _ = Pin::new(&mut self.tasks).poll(&mut Context::from_waker(&waker));
         }
     }

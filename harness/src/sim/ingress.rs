@@ -1,4 +1,4 @@
-//! The receiving end: processes a frame when it arrives.
+//! The receiving end of the network: processes frames when they arrive.
 
 use picklock_scenarios::Direction;
 
@@ -13,7 +13,7 @@ use crate::model::{ClientId, Reply};
 use crate::proxy::{Acquired, FrameOutcome, LinkId, REFUSED};
 
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
-    // Longer commands are rare, and only they need an allocation.
+    // Only commands with more words, which are rare, need an allocation.
     let mut few: [&[u8]; 12] = [&[]; 12];
     if args.len() > few.len() {
         let many: Vec<&[u8]> = args.iter().collect();
@@ -26,8 +26,8 @@ fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply 
 }
 
 impl Network {
-    /// Processes every event that is due. It is inlined into the network's turn, which handles most
-    /// events, because otherwise each event is moved a second time.
+    /// Processes every event that is due. The function is inlined into the network's turn, because otherwise each event
+    /// would be moved once more.
     #[inline(always)]
     pub(super) fn process_events(&self, now_ns: u64) {
         loop {
@@ -46,7 +46,7 @@ impl Network {
         let mut state = self.state.borrow_mut();
         let connection = state.connections.get(frame.conn);
         let Some((link, client)) = connection.map(|known| (known.link, known.client)) else {
-            // The connection was reset while the frame travelled, and its client already has the error.
+            // The connection was reset while the frame travelled, and the client has already received the error.
             return;
         };
         if frame.direction() == Direction::Reply {
@@ -138,15 +138,15 @@ impl Network {
                 self.send(state, Frame { conn, tag, payload }, at_ns);
             }
         }
-        // Messages for other clients are rare: most commands only produce their own reply.
+        // Most commands only produce their own reply. Messages for other clients are rare.
         let has_messages = self.state.borrow().nodes[link.node].server.has_messages();
         if has_messages {
             self.send_messages(at_ns, link.node);
         }
     }
 
-    /// Sends the node's late replies to blocked clients, and its publications to subscribers. Then
-    /// processes the commands that the unblocked clients sent in the meantime.
+    /// Sends the node's late replies to blocked clients, and its publications to subscribers. Then processes the
+    /// commands that the unblocked clients had sent while they were blocked.
     fn send_messages(&self, at_ns: u64, node: usize) {
         let answered = {
             let replied = |conn, reply: &Reply| self.record_replied(conn, reply, at_ns);

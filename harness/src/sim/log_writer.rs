@@ -1,7 +1,7 @@
-//! Writes the simulated network's traffic to a command log, as the real proxy does.
+//! Writes the simulated network's traffic to a command log in the same form as the real proxy.
 //!
-//! A frame's `at_ns` is the time at which it was admitted to its link, after its barrier. Its line is written when it
-//! leaves. `sent_ns` is the time at which it arrives at the other end. Nothing here is called if the run has no log.
+//! A frame's `at_ns` is the time at which the frame was admitted to its link, after its barrier. The frame's line is
+//! written when the frame leaves. `sent_ns` is the time at which the frame arrives at the other end.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::proxy::{
 };
 
 impl Network {
-    /// Writes the line of a frame. The times are those of the simulation; the second is `None` if
-    /// the frame never arrives. [`CommandTag::name`] is an index into `names`.
+    /// Writes the line of a frame. Both times are on the simulation's clock; the second time is `None` if the frame
+    /// never arrives. [`CommandTag::name`] is an index into `names`.
     pub(super) fn log_frame(
         &self,
         link: LinkId,
@@ -69,7 +69,7 @@ impl Network {
         }
     }
 
-    /// Marks the frames of a connection as lost that are waiting, or that would arrive at `from_ns` or later.
+    /// Marks those frames of a connection as lost that are waiting, or that would arrive at `from_ns` or later.
     pub(super) fn log_lost(
         &self,
         conn: u64,
@@ -94,7 +94,7 @@ impl Network {
         }
     }
 
-    /// Marks the frames of a connection that arrive at `at_ns` as unreachable, because the node is down.
+    /// Marks those frames of a connection as unreachable that arrive at `at_ns`, when the node is down.
     pub(super) fn log_unreachable(&self, conn: u64, at_ns: u64) {
         if let Some(log) = &self.log {
             let at_ns = at_ns.saturating_sub(self.ahead_ns());

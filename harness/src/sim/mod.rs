@@ -1,6 +1,6 @@
-//! The simulated backend: the same locks, driver, nemesis and checkers in virtual time.
+//! The simulated backend. It uses the same locks, driver, nemesis and checkers as a real run, in virtual time.
 //!
-//! A command takes this path, and its reply takes it in the opposite direction:
+//! A command takes this path. Its reply takes the same path in the opposite direction.
 //!
 //! ```text
 //!   connection ──> client_endpoint ──> submission_queue ──> network
@@ -11,13 +11,13 @@
 //!                                 the seed)               direction of a connection_state
 //! ```
 //!
-//! `network` is the one task that carries frames. Its data is in `network_state`. `log_writer`
-//! writes the frames to a command log if the run has one. Published messages take the same path as
-//! replies, and end in the inbox of a `subscription`.
+//! `network` is the only task that carries frames. Its data is in `network_state`. `log_writer` writes the frames to a
+//! command log if the run has one. Published messages take the same path as replies, and are delivered to the inbox of
+//! a `subscription`.
 //!
-//! Time is tokio's paused clock, which jumps to the next event. The network measures its own times
-//! in nanoseconds, so that two frames rarely arrive at the same time. The clock that workers read
-//! advances in milliseconds, because tokio's timers do.
+//! Virtual time is tokio's paused clock, which jumps to the next event. The network computes its times in nanoseconds,
+//! so that two frames rarely arrive at the same time. The clock that workers read advances in steps of a millisecond,
+//! like tokio's timers.
 //!
 //! The simulation opens no socket, starts no process and writes no real time to a history. The
 //! history depends only on the seed and the scenario.

@@ -1,8 +1,8 @@
-//! The simulated network: carries commands to nodes and replies back, through barriers and faults.
+//! The simulated network, which carries commands to nodes and replies to clients, through barriers and faults.
 //!
 //! The network is one task. Connections submit their commands at the [`ClientEndpoint`]. Each command passes the
-//! interceptor and the link's faults, which are the same as in the real proxy. It then travels for a latency that is
-//! drawn from the seed, and its node executes it when it arrives.
+//! interceptor and the link's faults, which use the same code as the real proxy. The command then travels for a latency
+//! that is drawn from the seed. When it arrives, the node executes it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ use crate::spec::RunSpec;
 /// One-way latency of a frame in nanoseconds, typical of machines in one data centre.
 pub(super) const LATENCY: std::ops::Range<u64> = 50_000..250_000;
 
-/// The barriers that are not open yet, each with the direction that waits at it.
+/// The barriers that are not open yet. Each returns the direction of the connection that waits at it.
 type Barriers = FuturesUnordered<LocalBoxFuture<'static, ConnectionDirection>>;
 
 /// Detaches the network from the endpoint when it is dropped.
@@ -54,24 +54,24 @@ pub(super) struct Network {
     pub(super) endpoint: ClientEndpoint,
     pub(super) faults: Arc<ImposedFaults>,
     pub(super) interceptor: Arc<dyn Interceptor>,
-    /// The simulation's own clock, which is never set to zero.
+    /// The simulation's own clock, which is never reset.
     pub(super) clock: Clock,
-    /// The run's clock, which is set to zero when the clients start.
+    /// The run's clock, which is reset to zero when the clients start.
     pub(super) run_clock: Clock,
     seed: u64,
     /// The command log, if the run has one.
     pub(super) log: Option<CommandLog>,
-    /// The commands that were sent to the nodes, if the run is observed.
+    /// The commands that were sent to the nodes. `None` if the run is not observed.
     pub(super) sent: Option<Rc<SentRequests>>,
     /// An empty buffer for the next submissions.
     spare: Cell<Vec<Submission>>,
-    /// Buffers of commands that were executed, to be reused.
+    /// Buffers of executed commands, to be reused.
     pub(super) used: RefCell<Vec<Args>>,
     budget: Rc<RunBudget>,
 }
 
 impl Network {
-    /// Creates the network. `sent` receives the sent commands if the run is observed.
+    /// Creates the network. If the run is observed, every sent command is recorded in `sent`.
     pub(super) fn new(
         spec: &RunSpec,
         nodes: Vec<Node>,
@@ -98,7 +98,7 @@ impl Network {
         })
     }
 
-    /// Carries frames for as long as it is polled.
+    /// Carries frames. The future never completes.
     pub(super) async fn run(self: Rc<Self>) {
         let _guard = NetworkGuard(self.endpoint);
         let (mut barriers, mut timer) = (Barriers::new(), Timer::new(&self.clock));
@@ -173,7 +173,7 @@ impl Network {
         self.send(state, Frame { conn, tag, payload }, now_ns);
     }
 
-    /// Closes a connection for its client. Frames that were sent before still arrive, even if they are held back.
+    /// Closes a connection for its client. Frames that were sent earlier still arrive, even if a fault delays them.
     fn close(&self, conn: u64, now_ns: u64) {
         let mut state = self.state.borrow_mut();
         state.broken.remove(&conn);
@@ -190,7 +190,7 @@ impl Network {
         self.advance(way, now_ns);
     }
 
-    /// Advances all waiting frames, after faults were lifted.
+    /// Advances all waiting frames. Must be called after faults are lifted.
     pub(super) fn advance_waiting(&self) {
         let mut waiting = Vec::new();
         for (conn, connection) in self.state.borrow().connections.iter() {
@@ -208,7 +208,8 @@ impl Network {
         self.endpoint.notify();
     }
 
-    /// Resets the connections of these workers to these nodes, where `None` means all, and returns their number.
+    /// Resets the connections of the given workers to the given nodes, where `None` stands for all. Returns the number
+    /// of connections that were reset.
     pub(super) fn cut(&self, workers: Option<&[usize]>, nodes: Option<&[usize]>) -> usize {
         self.process_events(self.clock.now_ns());
         let includes =
@@ -247,7 +248,7 @@ impl Network {
         }
     }
 
-    /// Resumes a paused node, which then processes its backlog.
+    /// Resumes a paused node and processes its backlog.
     pub(super) fn resume(&self, node: usize) {
         let now_ns = self.clock.now_ns();
         let backlog = {
@@ -264,16 +265,16 @@ impl Network {
 
     /// Calls `work` with a node and the simulation's current time.
     ///
-    /// Frames that reached the node before are processed first. The network's times are finer than
-    /// the timers of faults, so a frame may be due that the network's task has not processed yet.
-    /// Otherwise a command of the past could read a clock that is set now.
+    /// Frames that reached the node earlier are processed first. The network's times are finer than the timers of
+    /// faults, so a frame may be due that the network's task has not processed yet. If it were processed later, an
+    /// earlier command could, for example, read a clock that is only set now.
     pub(super) fn with_node<T>(&self, node: usize, work: impl FnOnce(&mut Node, u64) -> T) -> T {
         let now_ns = self.clock.now_ns();
         self.process_events(now_ns);
         work(&mut self.state.borrow_mut().nodes[node], now_ns)
     }
 
-    /// Records a departing frame for the observers, if the run is observed.
+    /// Records a departing frame for the observers. Has no effect if the run is not observed.
     pub(super) fn record_sent(&self, frame: &Frame) {
         let Some(sent) = &self.sent else { return };
         match &frame.payload {
@@ -286,7 +287,7 @@ impl Network {
         }
     }
 
-    /// Records that a node has answered a connection's oldest unanswered request.
+    /// Records for the observers that a node has answered a connection's oldest unanswered request.
     pub(super) fn record_replied(&self, conn: u64, reply: &Reply, at_ns: u64) {
         let Some(sent) = &self.sent else { return };
         let answered = match reply {
@@ -296,7 +297,8 @@ impl Network {
         sent.record_reply(conn, at_ns, answered);
     }
 
-    /// Removes and returns the changes of all nodes' keys, as events of the run's history in chronological order.
+    /// Removes the recorded key changes of all nodes, and returns them as events of the run's history in chronological
+    /// order.
     pub(super) fn take_key_changes(&self) -> Vec<Event> {
         let now = self.now();
         let mut state = self.state.borrow_mut();
@@ -325,7 +327,7 @@ impl Network {
         }
     }
 
-    /// Returns the commands that a node's model did not know.
+    /// Returns the commands that the model does not support, although a lock sent them.
     pub(super) fn unknown_commands(&self) -> BTreeSet<String> {
         let state = self.state.borrow();
         let unknown = state
@@ -341,7 +343,7 @@ fn key_changes(nodes: &[Node]) -> usize {
     nodes.iter().map(|node| node.watch.changes()).sum()
 }
 
-/// The present on both clocks of a simulation.
+/// The current time on both clocks of a simulation.
 #[derive(Clone, Copy)]
 pub(super) struct SimNow {
     pub(super) sim_ns: u64,

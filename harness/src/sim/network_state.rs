@@ -21,18 +21,18 @@ use crate::proxy::{
     AcquireTraffic, DerivedKeys, FrameBarrier, LastCommands, LinkId, may_take_free_key,
 };
 
-/// The current operation and the recent traffic of one worker. Times are those of the simulation.
+/// The current operation and the recent traffic of one worker. All times are on the simulation's clock.
 pub(super) struct Worker {
     op: u64,
     phase: Phase,
     pub(super) has_sent_data: bool,
-    /// The worker's traffic while it acquires.
+    /// The worker's traffic during its acquisitions.
     pub(super) traffic: AcquireTraffic,
-    /// The last commands that named a key, each with its arrival time.
+    /// The last commands that named a lock key, each with its arrival time.
     pub(super) last: LastCommands,
 }
 
-/// The connections. Their numbers are assigned in order and never reused.
+/// The connections by number. Numbers are assigned in order and never reused.
 #[derive(Default)]
 pub(super) struct Connections(Vec<Option<Box<Connection>>>);
 
@@ -52,7 +52,7 @@ impl Connections {
     }
 
     fn get_or_insert(&mut self, conn: u64, make: impl FnOnce() -> Connection) -> &mut Connection {
-        // A run never has so many connections that this conversion fails.
+        // No run has enough connections for this conversion to fail.
         let index = usize::try_from(conn).unwrap_or(usize::MAX);
         if self.0.len() <= index {
             self.0.resize_with(index + 1, || None);
@@ -68,20 +68,20 @@ impl Connections {
 pub(super) struct NetworkState {
     pub(super) nodes: Vec<Node>,
     pub(super) connections: Connections,
-    /// Connections that were reset and that their clients have not closed yet.
+    /// Connections that were reset, but that their clients have not closed yet.
     pub(super) broken: BTreeSet<u64>,
     pub(super) events: EventQueue,
     pub(super) rng: StdRng,
-    /// The workers by number, up to the highest that has done anything.
+    /// The workers by number, up to the highest number that has been used.
     pub(super) workers: Vec<Worker>,
-    /// Names of commands in upper case. The first is empty.
+    /// The names of commands, in upper case. The first name is empty.
     pub(super) names: Vec<Arc<str>>,
-    /// Whether the command with the same index can take a lock whose key is free.
+    /// For each entry of `names`, whether the command can take a lock whose key is free.
     takers: Vec<bool>,
-    /// Longest name first, so that no name is taken for one that it begins with.
+    /// The lock keys, longest name first, so that a name is never mistaken for a shorter name that is its prefix.
     keys: Vec<(u32, Finder<'static>)>,
     derived: DerivedKeys,
-    /// New barriers, which the network's task does not poll yet.
+    /// New barriers that the network's task does not poll yet.
     pub(super) barriers: Vec<(ConnectionDirection, FrameBarrier)>,
 }
 
@@ -127,7 +127,7 @@ impl NetworkState {
         &mut self.workers[worker]
     }
 
-    /// Creates the tag of a command that the worker sends now.
+    /// Creates the tag of a command that the worker is sending.
     pub(super) fn tag(&mut self, worker: usize, args: &Args, now_ns: u64) -> CommandTag {
         let name = self.name(args.iter().next().unwrap_or_default());
         let may_take = self.takers[name];
@@ -147,7 +147,7 @@ impl NetworkState {
     /// Returns the number of the lock whose key a command names.
     fn key_named_by(&self, args: &Args) -> Option<u32> {
         let mut keys = self.keys.iter();
-        // The key is nearly always a whole word, and comparing words is faster.
+        // The key is nearly always a whole word, and comparing words is faster than searching.
         let named = keys.find(|(_, key)| {
             args.iter().any(|word| word == key.needle()) || key.find(args.data()).is_some()
         });
@@ -155,7 +155,7 @@ impl NetworkState {
         named.map_or_else(derived, |(number, _)| Some(*number))
     }
 
-    /// Returns the index of a command's name, which is added if it is new.
+    /// Returns the index of a command's name. Adds the name to the list if it is new.
     fn name(&mut self, name: &[u8]) -> usize {
         let mut names = self.names.iter().map(|name| name.as_bytes());
         // Nearly all names are sent in upper case.
@@ -168,7 +168,7 @@ impl NetworkState {
         })
     }
 
-    /// Returns the connection with this number, and opens it if it is new.
+    /// Returns the connection with this number. Opens the connection if the number is new.
     pub(super) fn connect(
         &mut self,
         conn: u64,
@@ -195,7 +195,7 @@ impl NetworkState {
         }
     }
 
-    /// Returns the request that a reply answers, after the reply has arrived at its client.
+    /// Removes and returns the request that an arrived reply completes, together with the reply.
     pub(super) fn match_reply(&mut self, frame: Frame) -> Option<(RequestId, Reply)> {
         let connection = self.connections.get_mut(frame.conn)?;
         let request = connection.waiting.pop_front()?;
@@ -205,7 +205,7 @@ impl NetworkState {
         }
     }
 
-    /// Blocks a connection on a command at its node, which may have a timeout.
+    /// Blocks a connection on a command that its node has not answered. The command may have a timeout.
     pub(super) fn block(&mut self, conn: u64, tag: CommandTag, at_ns: u64) {
         let Some(connection) = self.connections.get_mut(conn) else {
             return;
@@ -215,7 +215,7 @@ impl NetworkState {
         self.schedule_timeout(node, at_ns);
     }
 
-    /// Schedules the next timeout of a node's blocking commands, if it is not scheduled yet.
+    /// Schedules the next timeout of a node's blocking commands, unless it is already scheduled.
     pub(super) fn schedule_timeout(&mut self, node: usize, now_ns: u64) {
         if let Some(at_ns) = self.nodes[node].schedule_timeout() {
             let at_ns = at_ns.max(now_ns);
@@ -236,7 +236,7 @@ impl NetworkState {
             };
             let worker = known.link.worker;
             let connection = self.connections.get_mut(conn);
-            // A client that is blocked can receive a publication, which does not unblock it.
+            // A blocked client can receive a publication without being unblocked.
             let is_reply = !matches!(reply, Reply::Push(_));
             let blocked = connection.filter(|_| is_reply);
             match blocked.and_then(|connection| connection.blocked.take()) {
@@ -254,7 +254,8 @@ impl NetworkState {
         answered
     }
 
-    /// Creates the tag of a frame that answers no command of this worker, as the real proxy does.
+    /// Creates the tag of a frame that answers no command of this worker. The tag has the same content as in the real
+    /// proxy.
     fn unrequested(&mut self, worker: usize) -> CommandTag {
         let &mut Worker { op, phase, .. } = self.worker(worker);
         CommandTag {
@@ -268,14 +269,14 @@ impl NetworkState {
         let Some(key) = tag.key else { return };
         let nodes = self.nodes.len();
         let worker = self.worker(link.worker);
-        // Most attempts send two commands to each node.
+        // Two entries per node suffice for most attempts.
         worker
             .last
             .record(tag.op, (tag.phase, key, link.node), at_ns, 2 * nodes);
     }
 
-    /// Records the keys that a command has changed. If this reveals that one of them holds a lock
-    /// under a derived name, the command counts as naming that lock.
+    /// Records the keys that a command has changed. If one of the keys stores a lock under a name derived from the
+    /// lock's name, the command counts as naming that lock.
     pub(super) fn record_key_changes(
         &mut self,
         link: LinkId,
@@ -310,12 +311,12 @@ impl NetworkState {
         }
     }
 
-    /// Passes the changes of all nodes' keys to `take` in chronological order. Changes at the same
-    /// time are in the order of the nodes.
+    /// Removes the recorded key changes of all nodes, and calls `take` with each of them in chronological order.
+    /// Changes at the same time are ordered by node number.
     pub(super) fn take_key_records(&mut self, mut take: impl FnMut(usize, KeyRecord)) {
         let lists = self.nodes.iter_mut().map(|node| node.watch.take());
         let mut lists: Vec<_> = lists.map(Vec::into_iter).collect();
-        // Each node's list is in order, so it is enough to compare the nodes' next records.
+        // Each node's list is sorted, so it suffices to compare the first remaining record of each list.
         let next = |lists: &[std::vec::IntoIter<KeyRecord>]| {
             let heads = lists.iter().enumerate();
             let heads =
@@ -329,7 +330,7 @@ impl NetworkState {
         }
     }
 
-    /// Removes a connection. The caller must fail the requests that wait on it.
+    /// Removes a connection. The caller must fail the requests that still wait for a reply on this connection.
     pub(super) fn remove_connection(&mut self, conn: u64) -> Option<Box<Connection>> {
         let connection = self.connections.remove(conn)?;
         let node = &mut self.nodes[connection.link.node];

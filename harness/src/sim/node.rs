@@ -1,4 +1,4 @@
-//! A simulated Redis server: the model, its wall clock and its persisted data.
+//! A simulated Redis server, with its wall clock, its persisted data and its replica.
 
 use std::collections::VecDeque;
 
@@ -14,34 +14,35 @@ use crate::key_watch::{InspectionTime, KeyWatch};
 use crate::model::{ClientId, Effect, Keyspace, Now, Reply, Server, ServerVersion};
 use crate::proxy::CommandEffect;
 
-/// Interval at which an append-only file with `everysec` is synced, in nanoseconds.
+/// Interval at which the append-only file is synced with `appendfsync everysec`, in nanoseconds.
 const SYNC_NS: u64 = 1_000_000_000;
 
-/// Replication lag in nanoseconds: half a millisecond, typical of one data centre.
+/// Replication lag in nanoseconds, typical within one data centre.
 const LAG_NS: u64 = 500_000;
 
 pub(super) struct Node {
-    /// The server model. Clients' commands go through [`Node::execute`].
+    /// The server model. Commands of clients must be executed with [`Node::execute`].
     pub(super) server: Server,
     wall: SimWallClock,
     persistence: Persistence,
-    /// The data that would survive a power loss. The next field is when it was synced.
+    /// The data that would survive a power loss, as of `synced_ns`.
     durable: Keyspace,
     synced_ns: u64,
     pub(super) up: bool,
     pub(super) paused: bool,
     /// Frames that arrived while the node was paused.
     pub(super) backlog: VecDeque<Frame>,
-    /// The scheduled timeout of its blocking commands.
+    /// The earliest scheduled timeout of the node's blocking commands, on the simulation's clock.
     timeout_ns: Option<u64>,
     replica: Option<Replica>,
-    /// The exhausted resources, one entry per fault.
+    /// The exhausted resources, with one entry per active fault.
     exhausted: Vec<Resource>,
-    /// While the node accepts no new connections, the last client that it accepted; otherwise `None`.
+    /// The last client that the node accepted before it stopped accepting connections. `None` while it accepts
+    /// connections.
     last_admitted: Option<ClientId>,
-    /// Records changes of its keys if the node belongs to the lock. Otherwise it records nothing.
+    /// Records the changes of the node's keys. Records nothing on a node without lock keys.
     pub(super) watch: KeyWatch,
-    /// Observes the node's steps, if the run is observed.
+    /// Observes the node's steps. `None` if the run is not observed.
     observer: Option<Box<dyn NodeObserver>>,
 }
 
@@ -50,17 +51,18 @@ struct Replica {
     server: Server,
     /// The clock of the replica's machine.
     wall: SimWallClock,
-    /// The changes that travel to the replica, each with its arrival time.
+    /// The changes on their way to the replica, each with its arrival time.
     stream: VecDeque<(u64, Effect)>,
     /// Number of the master's changes that the replica has applied.
     received: u64,
     linked: bool,
-    /// Number of replicas that it represents. Only the first replica is ever promoted.
+    /// Number of replicas that this model represents. Only the first replica is ever promoted.
     represented: u32,
 }
 
 impl Replica {
-    /// Applies the changes that arrive until `until_ns`, at the simulation's time `sim_ns`.
+    /// Applies the changes that arrive until `until_ns`. The replica's clock reads the time that corresponds to
+    /// `sim_ns`.
     fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
         let now = at(&self.wall, sim_ns);
         let arrives = |(at_ns, _): &&(u64, Effect)| *at_ns <= until_ns;
@@ -119,7 +121,7 @@ impl Node {
         self.observe(NodeStep::Began, 0);
     }
 
-    /// Calls the observer, if there is one.
+    /// Passes a step to the observer, if the run is observed.
     pub(super) fn observe(&mut self, step: NodeStep<'_>, sim_ns: u64) {
         if let Some(observer) = &mut self.observer {
             let servers = ObservedServers {
@@ -134,32 +136,32 @@ impl Node {
 
     pub(super) fn record_changes(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         self.observe(NodeStep::Operated, sim_ns);
-        self.look(sim_ns, why);
+        self.inspect_keys(sim_ns, why);
     }
 
-    fn look(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
+    fn inspect_keys(&mut self, sim_ns: u64, why: impl Fn() -> KeyChange) {
         if self.server.has_touched() {
-            let time = self.look_time(sim_ns);
+            let time = self.inspection_time(sim_ns);
             self.watch.inspect(&mut self.server, time, why);
         }
     }
 
-    /// Returns the effect on locks of the changes since the first `before` ones.
+    /// Returns the effect on locks of all changes after the first `before` changes.
     pub(super) fn effect_since(&self, before: usize) -> CommandEffect {
         let changes = before..self.watch.changes();
         CommandEffect {
-            took: self.watch.took(changes.clone()),
+            took_lock: self.watch.took_lock(changes.clone()),
             lock: self.watch.lock_changed(changes),
         }
     }
 
-    /// Records that the data, or the whole server, was replaced.
+    /// Records the key changes caused by a replacement of the data or of the whole server.
     fn record_replacement(&mut self, sim_ns: u64, why: &KeyChange) {
-        let time = self.look_time(sim_ns);
+        let time = self.inspection_time(sim_ns);
         self.watch.inspect_all(&mut self.server, time, why);
     }
 
-    fn look_time(&self, sim_ns: u64) -> InspectionTime {
+    fn inspection_time(&self, sim_ns: u64) -> InspectionTime {
         InspectionTime {
             at_ns: sim_ns,
             wall_ms: self.now(sim_ns).ms(),
@@ -181,7 +183,7 @@ impl Node {
         reply
     }
 
-    /// Lets the replica apply the changes that have arrived, and acknowledge them.
+    /// Applies the changes that have arrived at the replica, and acknowledges them.
     fn replicate(&mut self, sim_ns: u64) {
         if let Some(replica) = self.replica.as_mut().filter(|replica| replica.linked) {
             replica.catch_up(sim_ns, sim_ns);
@@ -190,14 +192,14 @@ impl Node {
         }
     }
 
-    /// Returns when the replica's next acknowledgement arrives, if a client waits for one.
+    /// Returns when the replica's next acknowledgement arrives, or `None` if no client waits for an acknowledgement.
     fn next_acknowledgement(&self) -> Option<u64> {
         let replica = self.replica.as_ref().filter(|replica| replica.linked)?;
         let (at_ns, _) = replica.stream.front()?;
         self.server.waits_for_replicas().then_some(*at_ns)
     }
 
-    /// Cuts the replication link, and drops the changes in transit. Returns `false` if there is no replica.
+    /// Cuts the replication link, and drops the changes in transit. Returns `false` if the node has no replica.
     pub(super) fn cut_replication(&mut self, sim_ns: u64) -> bool {
         let Some(replica) = &mut self.replica else {
             return false;
@@ -209,8 +211,8 @@ impl Node {
         true
     }
 
-    /// Replaces the master by the replica, which first applies all changes in transit unless the
-    /// link was cut. Returns `false` if there is no replica.
+    /// Replaces the master by the replica, which first applies all changes in transit unless the link was cut. Returns
+    /// `false` if the node has no replica.
     pub(super) fn fail_over(&mut self, sim_ns: u64) -> bool {
         if let Some(replica) = &mut self.replica {
             replica.catch_up(u64::MAX, sim_ns);
@@ -220,7 +222,7 @@ impl Node {
             return false;
         };
         self.server = replica.server;
-        // Only lock nodes fail over, and the keys of all of them are watched.
+        // Only lock nodes fail over, and the keys of every lock node are watched.
         self.server.watch_keys(true);
         self.wall = replica.wall;
         self.durable = self.server.snapshot();
@@ -235,8 +237,8 @@ impl Node {
         true
     }
 
-    /// Returns when [`Node::time_out`] must be called, on the simulation's clock. Returns `None` if
-    /// no call is needed, or an earlier one is already scheduled.
+    /// Returns the time at which [`Node::time_out`] must be called, on the simulation's clock. Returns `None` if no
+    /// call is needed, or if an earlier call is already scheduled.
     pub(super) fn schedule_timeout(&mut self) -> Option<u64> {
         if self.paused {
             return None;
@@ -262,13 +264,13 @@ impl Node {
         self.timeout_ns = None;
         if self.up && !self.paused {
             let now = self.now(sim_ns);
-            // A command whose acknowledgement has arrived by now does not time out.
+            // First applies acknowledgements that have arrived, so that their commands do not time out.
             self.replicate(sim_ns);
             self.server.time_out(now);
         }
     }
 
-    /// Simulates a power loss: all data that was not durable, all connections and all scripts are lost.
+    /// Simulates a power loss, which loses all connections, all cached scripts and all data that was not synced.
     pub(super) fn crash(&mut self, sim_ns: u64) {
         self.sync(sim_ns);
         if self.persistence == Persistence::AofAlways {
@@ -283,23 +285,24 @@ impl Node {
     pub(super) fn restart(&mut self, sim_ns: u64) {
         let now = self.now(sim_ns);
         self.observe(NodeStep::Replacing, sim_ns);
-        // Keys that expired while the server was down were not lost in the restart and are not loaded.
+        // Keys that expired while the server was down are not loaded. They count as expired, not as lost in the
+        // restart.
         self.server.expire_cycle(now);
-        self.look(sim_ns, || KeyChange::Expired);
+        self.inspect_keys(sim_ns, || KeyChange::Expired);
         self.server.flush();
         self.server.flush_scripts();
         self.server.restore(self.durable.clone());
         self.server.expire_cycle(now);
         self.synced_ns = sim_ns;
         self.up = true;
-        // A restart reads the original settings.
+        // After a restart, the server has its original settings again.
         self.exhausted.clear();
         self.set_limits();
         self.record_replacement(sim_ns, &KeyChange::Restarted);
         self.observe(NodeStep::Restarted, sim_ns);
     }
 
-    /// Changes data or settings, and returns the number of keys that an eviction removed.
+    /// Changes data or settings. Returns the number of keys that were evicted.
     pub(super) fn change_data(&mut self, change: &DataChange, sim_ns: u64) -> u64 {
         match change {
             DataChange::Evict(keys) => {
@@ -321,7 +324,7 @@ impl Node {
             DataChange::Exhaust(resource) => self.exhausted.push(*resource),
             DataChange::Replenish(resource) => {
                 let mut exhausted = self.exhausted.iter();
-                if let Some(index) = exhausted.position(|one| one == resource) {
+                if let Some(index) = exhausted.position(|other| other == resource) {
                     self.exhausted.swap_remove(index);
                 }
             }
@@ -330,7 +333,7 @@ impl Node {
         0
     }
 
-    /// Executes a command over a separate connection.
+    /// Executes a command on a new connection.
     fn administer(&mut self, words: &[&[u8]], sim_ns: u64) -> Reply {
         let client = self.server.connect();
         let reply = self.execute(client, words, sim_ns);
@@ -350,7 +353,7 @@ impl Node {
         }
     }
 
-    /// Returns `true` if the node does not accept this client, which connected after the last accepted one.
+    /// Returns `true` if the node does not accept this client, because it connected after the last accepted client.
     pub(super) fn turns_away(&self, client: ClientId) -> bool {
         self.last_admitted.is_some_and(|last| client > last)
     }
@@ -364,20 +367,20 @@ impl Node {
         }
     }
 
-    /// Sets the offset of the wall clock in nanoseconds. A negative clock offset means that the clock is behind.
+    /// Sets the offset of the wall clock in nanoseconds. A negative offset means that the clock is behind.
     pub(super) fn set_clock_off(&mut self, off_ns: i64) {
         self.wall.set_off(off_ns);
-        // The timeouts are measured by this clock.
+        // The timeouts are measured by this clock and must be scheduled again.
         self.timeout_ns = None;
     }
 
-    /// Executes one command of the harness on a separate connection.
+    /// Executes one of the harness's own commands on a new connection, and closes the connection.
     pub(super) fn answer_once(&mut self, args: &[&[u8]], sim_ns: u64) -> Reply {
         let client = self.server.connect();
         let now = self.now(sim_ns);
         let reply = self.server.execute(client, args, now);
         self.server.disconnect(client);
-        // The command changes nothing, but it may find an expired key.
+        // The command changes no data, but may find that a key has expired.
         self.record_changes(sim_ns, || KeyChange::Found);
         reply
     }
@@ -386,8 +389,8 @@ impl Node {
         at(&self.wall, sim_ns)
     }
 
-    /// Performs the background sync of the last whole second, if it is outstanding. It is called
-    /// before the first change after that second, while the data is still the same.
+    /// Performs the background sync of the last whole second, if it is outstanding. Must be called before the first
+    /// change after that second, because the sync must not include the change.
     fn sync(&mut self, sim_ns: u64) {
         if self.persistence != Persistence::AofEverysec {
             return;
@@ -400,7 +403,7 @@ impl Node {
     }
 }
 
-/// Returns the clock's reading at a time of the simulation.
+/// Returns the clock's reading at time `sim_ns` of the simulation.
 fn at(wall: &SimWallClock, sim_ns: u64) -> Now {
     Now {
         wall_us: wall.at_us(sim_ns),

@@ -1,4 +1,4 @@
-//! Lets a caller observe each step of a simulated node's servers, and not only the results.
+//! Observers that are called at each step of a simulated node.
 
 use std::rc::Rc;
 
@@ -15,17 +15,17 @@ pub type NodeObservers = Box<dyn Fn(ObservedNode) -> Box<dyn NodeObserver> + Sen
 pub struct ObservedNode {
     /// The node's number.
     pub number: usize,
-    /// Number of servers: one, plus one with a replica.
+    /// Number of servers: two if the node has a replica, otherwise one.
     pub servers: usize,
-    /// The server version that is modelled.
+    /// The server version that the model imitates.
     pub version: ServerVersion,
     /// The names of the locks.
     pub locks: Rc<[String]>,
-    /// The commands that the simulated proxy has forwarded to all nodes.
+    /// The commands that the simulated network has forwarded to all nodes.
     pub sent: Rc<SentRequests>,
 }
 
-/// The servers of a node at one time.
+/// The servers of a node at the time of a step.
 pub struct ObservedServers<'a> {
     /// The server that clients reach.
     pub master: &'a mut Server,
@@ -33,7 +33,7 @@ pub struct ObservedServers<'a> {
     pub replica: Option<&'a mut Server>,
     /// The reading of the master's clock.
     pub now: Now,
-    /// The time of the simulation, in nanoseconds.
+    /// The time on the simulation's clock, in nanoseconds.
     pub at_ns: u64,
 }
 
@@ -51,7 +51,7 @@ pub enum NodeStep<'a> {
     },
     /// An operation has ended: a command, an eviction or an inspection of a key.
     Operated,
-    /// The server is about to restart or to be replaced by its replica.
+    /// The server is about to restart, or its replica is about to replace it.
     Replacing,
     /// The server has restarted with the data from its disk.
     Restarted,
@@ -64,7 +64,7 @@ pub enum NodeStep<'a> {
     },
 }
 
-/// Observes one node. It may query the servers, but any change that it makes becomes part of the run.
+/// An observer of one node. It may query the servers, but any change that it makes becomes part of the run.
 pub trait NodeObserver {
     /// Called when a step is about to happen or has just happened.
     fn at(&mut self, step: NodeStep<'_>, servers: ObservedServers<'_>);

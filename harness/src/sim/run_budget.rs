@@ -1,8 +1,8 @@
-//! The resources that a simulated run may use. Virtual time is free and the history is kept in
-//! memory, so a run that never ends would fill the memory or continue for hours.
+//! Limits on the resources of a simulated run. Virtual time passes without waiting and the history is kept in memory,
+//! so a run without an end would fill the memory or continue for hours.
 //!
-//! All budgets count the simulation's own steps and no real time, so the same run ends at the same
-//! event on every machine.
+//! All budgets count steps of the simulation and not real time, so the same run ends at the same event on every
+//! machine.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use tokio::sync::Notify;
 use crate::history::{Budget, Event, EventKind};
 use crate::spec::RunSpec;
 
-/// Maximum virtual time: four times the maximum that a scenario may ask for.
+/// Maximum virtual time of a run: four times the maximum duration of a scenario.
 const MAX_VIRTUAL_TIME: Duration = Duration::from_secs(4 * 7 * 24 * 3600);
 
-/// Budgets of a run: a fixed part, and a part per unit in stock or per arriving buyer.
+/// Budgets of a run: a fixed part, and an additional part for each unit in stock or each arriving buyer.
 const EVENTS: (u64, u64) = (2_000_000, 14);
 const BYTES: (u64, u64) = (512 << 20, 2 << 10);
 const STEPS: (u64, u64) = (20_000_000, 100);
 
-/// The units of stock, and the buyers, that count towards a budget: the maxima of a scenario.
+/// Maximum number of units and of buyers that enlarge a budget. They equal the maxima of a scenario.
 const MAX_UNITS: u64 = 100_000;
 const MAX_BUYERS: u64 = 1_000_000;
 
-/// Number of commands after which the changed keys are counted again.
+/// Number of commands after which the key changes are counted again.
 const KEYS_AFTER: u64 = 4096;
 
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl RunBudget {
         }
     }
 
-    /// Waits until the run has used up a budget. Returns the budget and its size.
+    /// Waits until the run has exhausted a budget. Returns that budget and its size.
     pub(super) async fn spent(&self) -> (Budget, u64) {
         tokio::select! {
             biased;
@@ -130,7 +130,7 @@ impl RunBudget {
     }
 }
 
-/// Returns the size of the texts in a frequent event, in bytes.
+/// Returns the size of an event's texts in bytes, for the frequent kinds of events only.
 fn text_len(what: &EventKind) -> usize {
     match what {
         EventKind::Granted { token, .. } | EventKind::ExtendGranted { token, .. } => token.len(),

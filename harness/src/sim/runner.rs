@@ -20,29 +20,29 @@ use crate::record::Redis;
 use crate::run_result::RunResult;
 use crate::spec::RunSpec;
 
-/// A simulation: a specification, with the lock's code, which data cannot contain.
+/// A simulation: the specification of a run, and the lock's code, which a specification cannot contain.
 #[derive(Debug, Clone)]
 pub struct Simulation {
     /// The specification of the run.
     pub spec: RunSpec,
     /// The code of the lock.
     pub lock: LockFactory,
-    /// Whether to log the commands and to list the events that faults can wait for. A simulation
-    /// without a log is faster.
+    /// Whether to log the commands, and to list the events for which a fault can wait. A simulation without a log is
+    /// faster.
     pub logs_commands: bool,
 }
 
-/// The reason why a simulation produced no history.
+/// An error that prevents a simulation from producing a history.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A lock's code neither ends nor yields.
+    /// The code of a lock neither returned nor yielded.
     #[error(
         "stuck: worker {worker} has not yielded for {} s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
     )]
     Stuck {
-        /// The worker whose turn it is.
+        /// The worker whose turn did not end.
         worker: usize,
-        /// How long the watchdog waited.
+        /// The CPU time plus sleeping time for which the watchdog waited.
         patience: Duration,
     },
     /// A worker could not be started.
@@ -53,13 +53,13 @@ pub enum SimError {
     Internal(String),
 }
 
-/// Simulates on this thread, which marks its turns in `monitor`.
+/// Runs a simulation on this thread, and marks its turns in `monitor`.
 pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
     let budget = RunBudget::for_spec(&simulation.spec);
     run_within(budget, simulation, monitor, None)
 }
 
-/// Simulates on a separate thread, without a watchdog and with observers of the nodes.
+/// Runs a simulation on a separate thread, without a watchdog but with observers of the nodes.
 ///
 /// # Errors
 /// See [`SimError`].
@@ -136,14 +136,14 @@ async fn play(
     network_task.abort();
     let mut result = result?;
     record_unknown_commands(&mut result.history, network.unknown_commands());
-    // Only real servers take time to start.
+    // Only real servers need time to start.
     result.phases.setup_ms = 0;
     Ok(RunResult {
         redis: Redis {
             server: format!("model of {}", spec.model().server()),
             version: spec.model().number().to_owned(),
         },
-        // No version is requested from a lock whose code is in this process.
+        // A lock whose code is part of this process reports no version.
         lock_version: None,
         command_log: log,
         seen_events: triggers.seen_events(),
@@ -151,7 +151,7 @@ async fn play(
     })
 }
 
-/// Ends a run that has used up a budget. The part that it has completed is judged.
+/// Ends a run that has exhausted a budget. The events up to that time are judged.
 async fn end_when_spent<B>(budget: Rc<RunBudget>, context: Rc<RunContext<B>>) {
     let (budget, max) = budget.spent().await;
     let what = EventKind::BudgetSpent { budget, most: max };
@@ -159,8 +159,8 @@ async fn end_when_spent<B>(budget: Rc<RunBudget>, context: Rc<RunContext<B>>) {
     context.early_end.request(EndReason::BudgetSpent);
 }
 
-/// Records the commands that the model does not know. They were answered with an error that no real
-/// server would have returned, so the whole run is unreliable.
+/// Records the commands that the model does not support. Their replies were errors that a real server would not have
+/// returned, so the whole run is unreliable.
 fn record_unknown_commands(history: &mut History, unknown: BTreeSet<String>) {
     let Some(end) = history.events.pop() else {
         return;
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// A violation that happened before the run was cut remains proven.
+    /// A violation that happened before the run was cut short remains proven.
     #[test]
     fn violation_before_the_budget_is_spent_stays() {
         let budget = || RunBudget::new(u64::MAX, u64::MAX, u64::MAX);
@@ -230,7 +230,7 @@ mod tests {
         let is_counted = |event: &&Event| !matches!(event.what, EventKind::KeyChanged { .. });
         let counted: Vec<&Event> = whole.events.iter().filter(is_counted).collect();
         let is_sale = |event: &&Event| matches!(event.what, EventKind::StockChanged { .. });
-        // Ends the run at its last sale, a few events before its end.
+        // This budget ends the run at its last sale, a few events before its end.
         let max = counted.iter().rposition(is_sale).unwrap() as u64;
         let cut = run_with(RunBudget::new(max, u64::MAX, u64::MAX), "set-nx-px");
         assert_eq!(end_reason(&cut), EndReason::BudgetSpent);

@@ -1,8 +1,8 @@
-//! Transports commands from client connections to the network, and replies back.
+//! The queue through which client connections pass commands to the network and receive replies.
 //!
-//! redis-rs's futures are `Send`, so everything that they hold must be `Send`, too. But a single
-//! thread runs a whole simulation, and even an uncontended lock would show in a profile. So each
-//! thread has its own queue, and connections only hold the number of their simulation.
+//! The futures of redis-rs are `Send`, so everything in them must be `Send`, too. However, a single thread runs a whole
+//! simulation, and even an uncontended mutex would take a measurable part of the time. So each thread has a separate
+//! queue, and a connection only stores the number of its simulation.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -18,7 +18,7 @@ use crate::proxy::LinkId;
 pub(super) enum RequestError {
     /// The connection was reset.
     Reset,
-    /// The node does not listen.
+    /// The node did not listen.
     Refused,
     /// The reply did not arrive in time.
     TimedOut,
@@ -26,14 +26,14 @@ pub(super) enum RequestError {
     TooManyClients,
 }
 
-/// Identifies a request in flight. Its slot is reused after the request; the serial number distinguishes the two.
+/// Identifies a request in flight. Later requests reuse its slot, but have another serial number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RequestId {
     slot: usize,
     serial: u64,
 }
 
-/// A submission of a connection to the network.
+/// An item that a connection submits to the network.
 pub(super) enum Submission {
     /// A command to be carried to the node.
     Command {
@@ -42,17 +42,17 @@ pub(super) enum Submission {
         args: Args,
         request: RequestId,
     },
-    /// The client closed the connection; what it had sent still arrives.
+    /// The client closed the connection. Commands that it had sent still arrive.
     Close { conn: u64 },
 }
 
 /// The slot that receives a request's reply.
 #[derive(Default)]
 pub(super) struct ReplySlot {
-    /// The serial number of the request that has the slot, or 0 if none has it.
+    /// The serial number of the request that occupies the slot, or 0 if the slot is free.
     serial: u64,
     pub(super) reply: Option<Result<Reply, RequestError>>,
-    /// The task that waits for the reply, or waited last.
+    /// The waker of the task that waits for the reply, or of the last task that waited.
     pub(super) waker: Option<Waker>,
     pub(super) waits: bool,
 }
@@ -60,9 +60,9 @@ pub(super) struct ReplySlot {
 /// One client's reconnecting channel to one node.
 #[derive(Default)]
 pub(super) struct Channel {
-    /// The connection that is open.
+    /// The open connection, if the channel has one.
     pub(super) conn: Option<u64>,
-    /// Time at which the last attempt to connect was refused, if it was.
+    /// Time at which the last attempt to connect was refused, or `None` if it was not refused.
     pub(super) refused_ns: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Inbox {
     pub(super) published: VecDeque<Reply>,
     /// The connection was reset.
     pub(super) ended: bool,
-    /// The task that waits for the next message.
+    /// The waker of the task that waits for the next message.
     pub(super) waker: Option<Waker>,
 }
 
@@ -86,16 +86,16 @@ pub(super) struct SubmissionQueue {
     pub(super) channels: Vec<Channel>,
     /// The inboxes of the connections that have subscriptions.
     pub(super) inboxes: BTreeMap<u64, Inbox>,
-    /// Number of connections that have been opened.
+    /// Number of connections opened so far.
     conns: u64,
-    /// The timeouts of the requests, the earliest first. Entries of completed requests are removed
-    /// when they reach the front.
+    /// The timeouts of the requests, earliest first. The entry of a completed request is removed only when it reaches
+    /// the front.
     deadlines: VecDeque<(u64, RequestId)>,
     /// Buffers to be reused, so that a command needs no allocation.
     spare: Vec<Args>,
-    /// Whether something was submitted, or the network notified, since the network's last turn.
+    /// Whether something was submitted, or the network was notified, since the network's last turn.
     pub(super) notified: bool,
-    /// Whether a host has its turn: the network is woken after it.
+    /// Whether a host has its turn. The network is then woken only after the turn.
     pub(super) deferred: bool,
     /// Whether the network has been woken since its last turn.
     pub(super) woken: bool,
@@ -106,12 +106,12 @@ pub(super) struct SubmissionQueue {
 const MAX_SPARE: usize = 64;
 
 thread_local! {
-    /// The queue of the simulation that this thread runs. A thread runs one simulation at a time.
+    /// The queue of the simulation that this thread is running. A thread runs one simulation at a time.
     static QUEUE: RefCell<SubmissionQueue> = RefCell::default();
 }
 
 impl SubmissionQueue {
-    /// Clears this thread's queue for another simulation, and returns the number of that simulation.
+    /// Clears this thread's queue for a new simulation, and returns the number of the new simulation.
     pub(super) fn begin() -> u64 {
         static SIMULATIONS: AtomicU64 = AtomicU64::new(1);
         let simulation = SIMULATIONS.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +123,7 @@ impl SubmissionQueue {
             };
             std::mem::replace(queue, fresh)
         });
-        // The queue must not be borrowed here, because dropping a task's last waker can run any code.
+        // The queue must not be borrowed here, because dropping the last waker of a task may run arbitrary code.
         drop(before);
         simulation
     }
@@ -135,7 +135,7 @@ impl SubmissionQueue {
             let mut queue = queue.borrow_mut();
             (queue.simulation == simulation).then(|| work(&mut queue))
         });
-        // A connection may be dropped after its thread's queue.
+        // `try_with` fails if a connection is dropped after its thread's queue.
         result.ok().flatten()
     }
 
@@ -164,15 +164,15 @@ impl SubmissionQueue {
         request
     }
 
-    /// Frees the slot of a completed request. Its waker stays there, because the next request is
-    /// often from the same task.
+    /// Frees the slot of a completed request. The waker stays in the slot, because the next request often comes from
+    /// the same task.
     pub(super) fn release(&mut self, request: RequestId) {
         self.free.push(request.slot);
         let slot = &mut self.slots[request.slot];
         (slot.serial, slot.reply, slot.waits) = (0, None, false);
     }
 
-    /// Puts the waker of a request back into its slot after waking its task.
+    /// Puts a waker back into its request's slot, after the waker was used.
     pub(super) fn store_waker(&mut self, request: RequestId, waker: Waker) {
         self.slots[request.slot].waker.get_or_insert(waker);
     }
@@ -188,7 +188,7 @@ impl SubmissionQueue {
         None
     }
 
-    /// Returns the number of a channel's connection, and assigns a new one if there is none.
+    /// Returns the number of a channel's connection. Assigns a new number if the channel has no connection.
     pub(super) fn open(&mut self, channel: usize) -> Option<u64> {
         let channel = self.channels.get_mut(channel)?;
         Some(*channel.conn.get_or_insert_with(|| {
@@ -207,7 +207,7 @@ impl SubmissionQueue {
         self.spare.extend(reusable.map(Args::cleared));
     }
 
-    /// Wakes the network. This only schedules its task, so the network cannot call back into the queue.
+    /// Wakes the network. The queue may be borrowed here, because waking only schedules the network's task.
     pub(super) fn notify(&mut self) {
         self.notified = true;
         if !self.deferred

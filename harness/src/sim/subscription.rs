@@ -10,12 +10,12 @@ use super::connection::{SimConnection, io};
 
 /// A subscription, which ends with its connection.
 struct SimSubscription {
-    /// Held so that the connection stays open.
+    /// Kept only because dropping it would close the connection.
     _connection: SimConnection,
     inbox: OpenInbox,
 }
 
-/// Subscribes to a channel over this connection. The caller must not use the connection for anything else.
+/// Subscribes to a channel on a connection. The caller must not use the connection for any other purpose.
 pub(super) async fn subscribe(
     connection: SimConnection,
     channel: String,

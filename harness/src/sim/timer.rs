@@ -1,4 +1,4 @@
-//! The network's only timer.
+//! The timer of the network task.
 
 use std::pin::Pin;
 use std::task::Context;
@@ -7,7 +7,7 @@ use tokio::time::Sleep;
 
 use crate::clock::Clock;
 
-/// A reusable timer. Creating one per event would cost more than the event.
+/// A reusable timer. Creating a new timer for each event would take longer than processing the event.
 pub(super) struct Timer {
     clock: Clock,
     sleep: Pin<Box<Sleep>>,
@@ -15,7 +15,7 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Creates a timer that is not set.
+    /// Creates a timer without a wake-up time.
     pub(super) fn new(clock: &Clock) -> Self {
         Timer {
             clock: clock.clone(),

@@ -1,9 +1,9 @@
 //! Polls the tasks of a simulation: after each step of virtual time, every ready task gets its turn.
 //!
-//! tokio's clock advances while its driver is parked, and wakes the tasks that wait for the new
-//! time. If the future that the runtime blocks on polled these tasks, the runtime would have to be
-//! woken for it and would park twice per step. It treats such a wake-up as an external event and
-//! does not advance its clock. So the tasks get their turn as soon as the driver is unparked.
+//! While its driver is parked, tokio advances its clock and wakes the tasks that wait for the new time. If the future
+//! passed to the runtime's `block_on` polled these tasks, the runtime would have to be woken for it and would park
+//! twice per step: it treats such a wake-up as an external event, and then does not advance its clock. So the tasks get
+//! their turn as soon as the driver is unparked.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -16,14 +16,14 @@ use tokio::task::{JoinError, LocalSet};
 use crate::clock;
 
 thread_local! {
-    /// The tasks of the simulation that this thread runs, with their waker. `None` during their turn.
+    /// The tasks of the simulation that this thread is running, and their waker. `None` during a turn.
     static TASKS: RefCell<Option<(LocalSet, Waker)>> = const { RefCell::new(None) };
 
-    /// Whether the driver is parked and a turn follows.
+    /// Whether the runtime's driver is parked, so that a turn follows.
     static PARKED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Wakes the future that the runtime blocks on, unless a turn follows anyway.
+/// A waker for the future passed to `block_on`. It does nothing if a turn follows anyway.
 struct TurnWaker(Waker);
 
 impl Wake for TurnWaker {
@@ -32,14 +32,14 @@ impl Wake for TurnWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // On any other thread, no driver is parked.
+        // On every thread other than the simulation's, `PARKED` is `false`.
         if !PARKED.get() {
             self.0.wake_by_ref();
         }
     }
 }
 
-/// Runs `work` on this thread in virtual time, with all tasks that it spawns with `spawn_local`.
+/// Runs `work` and all tasks that it spawns with `spawn_local` on this thread, in virtual time.
 pub(super) fn block_on<T: 'static>(
     work: impl Future<Output = T> + 'static,
 ) -> std::io::Result<Result<T, JoinError>> {
@@ -53,7 +53,7 @@ pub(super) fn block_on<T: 'static>(
         })
         .build()?;
     let tasks = LocalSet::new();
-    // It runs as a task, because the future that a runtime blocks on is polled whenever any task is woken.
+    // `work` runs as a task, because a future passed to `block_on` is polled whenever any task is woken.
     let mut working = tasks.spawn_local(work);
     let mut tasks = Some(tasks);
     let turns = std::future::poll_fn(|context| {
@@ -76,7 +76,7 @@ pub(super) fn block_on<T: 'static>(
 fn turn() {
     if let Some((mut tasks, waker)) = TASKS.take() {
         let mut context = Context::from_waker(&waker);
-        // The result does not matter: `work` decides when the simulation ends.
+        // The simulation ends with `work`, not when all tasks have ended.
         let _: Poll<()> = clock::holding(|| Pin::new(&mut tasks).poll(&mut context));
         TASKS.set(Some((tasks, waker)));
     }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn simultaneous_timers_fire_in_the_order_of_their_setting() {
+    fn simultaneous_timers_fire_in_the_order_in_which_they_were_set() {
         let order = run(async {
             let late = (0..3).map(|number| async move {
                 sleep(Duration::from_secs(1)).await;

@@ -8,11 +8,11 @@ use picklock_impls::WallClock;
 
 use crate::clock::Clock;
 
-/// Reading of a correct wall clock at the start of a simulation: 2026-01-01T00:00:00Z. It is the
-/// same in every run, so that the real date never reaches a history.
+/// Reading of a correct wall clock at the start of every simulation: 2026-01-01T00:00:00Z. A constant start keeps the
+/// real date out of the history.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
-/// A wall clock: the simulation's time plus an adjustable offset.
+/// A wall clock, which reads the simulation's time plus an adjustable offset.
 #[derive(Clone)]
 pub(super) struct SimWallClock {
     clock: Clock,
@@ -28,7 +28,7 @@ impl SimWallClock {
         }
     }
 
-    /// Sets the offset in nanoseconds. A negative clock offset means that the clock is behind.
+    /// Sets the offset in nanoseconds. A negative offset means that the clock is behind.
     pub(super) fn set_off(&self, off_ns: i64) {
         self.offset_us.set(off_ns / 1000);
     }
@@ -40,7 +40,7 @@ impl SimWallClock {
         right.saturating_add(self.offset_us.get())
     }
 
-    /// Returns the time of the simulation at which the clock reads `wall_us` microseconds, or shortly after.
+    /// Returns the time of the simulation at which the clock reads `wall_us` microseconds, or 0 for an earlier reading.
     pub(super) fn sim_ns(&self, wall_us: i64) -> u64 {
         let right = wall_us.saturating_sub(self.offset_us.get());
         let epoch = i64::try_from(EPOCH.as_micros()).unwrap_or(i64::MAX);

@@ -1,8 +1,8 @@
-//! Monitors in real time whether the simulation's thread makes progress.
+//! Checks in real time whether the simulation's thread makes progress.
 //!
-//! In virtual time, a lock that never yields or that really sleeps goes unnoticed. So each turn of
-//! a host is marked, and the thread that waits for the simulation reads the mark. No measured time
-//! reaches a history; the only result is that a lock is rejected.
+//! Virtual time does not reveal a lock that never yields, or that blocks its thread in a real sleep. So each turn of a
+//! host is marked, and the thread that waits for the simulation reads the mark. No measured time reaches a history: the
+//! watchdog can only reject a lock.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,18 +11,18 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A turn in which the thread sleeps for at least this time counts as a long sleep, because virtual time stands still
-/// during it. The time is long enough that a short stall of the machine, such as a CPU taken away by its host or a
-/// contended kernel lock, is not mistaken for a sleeping lock.
+/// Minimum time asleep in a turn that counts as a long sleep. Virtual time stands still during a turn. The minimum is
+/// long enough that a short stall of the machine, such as a CPU taken away by the hypervisor or a contended kernel
+/// lock, is not mistaken for a sleeping lock.
 const LONG_TURN: Duration = Duration::from_millis(150);
 
-/// Number of turns of one simulation with a long sleep after which a lock is rejected. A single one
-/// may be caused by a busy machine: a thread that waits for the disk, or for another thread's
-/// change of the memory map, also gives up the CPU.
+/// Number of turns of one simulation with a long sleep after which a lock is rejected. A single long sleep may be
+/// caused by a busy machine: a thread that waits for the disk, or for another thread's change of the memory map, also
+/// gives up the CPU.
 const LONG_SLEEPS_TO_REJECT: u32 = 3;
 
-/// Maximum age of the reading with which a turn is compared. Activity of the thread between the
-/// reading and the turn can only make the turn look busier, never idler.
+/// Maximum age of the reading of the thread's CPU usage that serves as the start of a turn. Activity of the thread
+/// between the reading and the turn can only make the turn look busier, never idler.
 const MAX_READING_AGE: Duration = Duration::from_millis(50);
 
 /// Marks the turns of a simulation's thread.
@@ -31,7 +31,7 @@ pub(super) struct Watchdog(Arc<TurnMark>);
 
 #[derive(Debug, Default)]
 struct TurnMark {
-    /// The lower half identifies the worker whose turn it is, the upper half counts the turns.
+    /// The lower half contains the worker whose turn it is. The upper half counts the turns.
     turn: AtomicU64,
     /// The directory of the simulation's thread in `/proc`.
     thread: OnceLock<PathBuf>,
@@ -45,7 +45,7 @@ pub(super) struct Turn {
 impl Watchdog {
     pub(super) fn claim_thread(&self) {
         if let Ok(own) = std::fs::read_link("/proc/thread-self") {
-            // It is set only once, because each thread has its own watchdog.
+            // The path is set only once, because each thread has a separate watchdog.
             self.0.thread.set(Path::new("/proc").join(own)).ok();
         }
     }
@@ -57,10 +57,10 @@ impl Watchdog {
     }
 
     pub(super) fn begin(&self, worker: usize) -> Turn {
-        // The upper half counts turns, so that two turns never have the same mark.
+        // The counter in the upper half gives every turn a different mark.
         let turns = (self.0.turn.load(Ordering::Relaxed) >> 32).wrapping_add(1);
-        // The turn did not begin before the last one ended. The thread may have been busy in
-        // between, but it did not sleep. So one reading of the clock per turn is enough.
+        // The end of the last turn serves as the start of this turn, so that one reading of the clock per turn
+        // suffices. Between the two turns the thread may have been busy, but it did not sleep.
         let (since, before) = Reading::fresh(LAST_END.get());
         self.0
             .turn
@@ -68,7 +68,7 @@ impl Watchdog {
         Turn { since, before }
     }
 
-    /// Ends a turn. Returns the reason if its lock cannot be simulated.
+    /// Ends a turn. If the lock cannot be simulated, returns the reason.
     pub(super) fn end(&self, turn: Turn) -> Option<String> {
         let mark = self.0.turn.load(Ordering::Relaxed);
         self.0.turn.store(mark & !0xffff_ffff, Ordering::Release);
@@ -92,7 +92,7 @@ impl Watchdog {
         })
     }
 
-    /// Returns the current mark, and the worker whose turn it is. The same mark means the same turn.
+    /// Returns the mark of the current turn, and the worker whose turn it is. Two equal marks belong to the same turn.
     pub(super) fn current_turn(&self) -> (u64, Option<usize>) {
         let mark = self.0.turn.load(Ordering::Acquire);
         let worker = (mark & 0xffff_ffff) as usize;
@@ -106,8 +106,8 @@ impl Watchdog {
         usage.map_or(Duration::ZERO, |usage| usage.cpu_time)
     }
 
-    /// Returns `true` if the simulation's thread is neither running nor waiting for a CPU, or if
-    /// the kernel does not report its state.
+    /// Returns `true` if the simulation's thread is neither running nor waiting for a CPU, or if its state cannot be
+    /// read.
     pub(super) fn is_asleep(&self) -> bool {
         let stat = self.0.thread.get().map(|thread| thread.join("stat"));
         let text = stat.and_then(|stat| std::fs::read_to_string(stat).ok());
@@ -116,8 +116,8 @@ impl Watchdog {
     }
 }
 
-/// Returns the time of the kernel's last tick since a fixed point. Turns are short and frequent, so
-/// reading it must be cheap, and an error of a few milliseconds is acceptable.
+/// Returns the time of the kernel's last tick on the monotonic clock. Turns are short and frequent, so reading the time
+/// must be cheap, and an error of a few milliseconds is acceptable.
 fn roughly_now() -> Duration {
     #[cfg(target_os = "linux")]
     const CLOCK: ClockId = ClockId::MonotonicCoarse;
@@ -138,7 +138,7 @@ struct Usage {
 }
 
 impl Usage {
-    /// Returns `None` if the kernel does not report the usage.
+    /// Reads the usage. Returns `None` if the kernel does not report it.
     fn read(thread: &Path) -> Option<Self> {
         let stat = std::fs::read_to_string(thread.join("schedstat")).ok()?;
         let mut words = stat.split_whitespace();
@@ -168,8 +168,9 @@ struct Reading {
 }
 
 impl Reading {
-    /// Returns the time, and a reading that is at most [`MAX_READING_AGE`] old. Readings are reused, because one takes
-    /// longer than a turn. The time is taken after a new reading, which is thus not part of the turn.
+    /// Returns the current time, and a reading that is at most [`MAX_READING_AGE`] old. Readings are reused, because a
+    /// new reading takes longer than a turn. The current time is taken after a new reading, so that the reading is not
+    /// part of the turn.
     fn fresh(now: Duration) -> (Duration, Self) {
         LAST_READING.with(|last| {
             let reading = last.get();
@@ -187,9 +188,9 @@ impl Reading {
         })
     }
 
-    /// Returns the part of the elapsed time for which the thread had given up the CPU voluntarily. A thread that was
-    /// preempted on a busy machine was always running or waiting for a CPU. A thread whose whole machine was stopped
-    /// did neither, but did not give up the CPU voluntarily.
+    /// Returns the part of the elapsed time in which the thread neither ran nor waited for a CPU, or zero if it never
+    /// gave up the CPU voluntarily. So preemption on a busy machine does not count as sleep, nor does a stop of the
+    /// whole machine.
     fn time_asleep(self, elapsed: Duration) -> Duration {
         let (Some(before), Some(now)) = (self.usage, Usage::for_this_thread()) else {
             return Duration::ZERO;

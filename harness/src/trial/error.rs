@@ -11,7 +11,7 @@ pub enum TrialError {
     /// The scenario does not exist, is invalid, or does not fit the lock.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// There are no seeds, so there is nothing to run.
+    /// The trial has no seeds and therefore no runs.
     #[error("the trial has no seeds; set some with `seeds(0..20)`")]
     NoSeeds,
     /// The lock does not have this option, or the value is invalid.

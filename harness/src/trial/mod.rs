@@ -207,9 +207,9 @@ impl Trial {
         self
     }
 
-    /// Runs the scenario once for each seed. `build` creates one client of the lock on `nodes` independent nodes. It is
-    /// called for each worker, and again for each restart of a crashed one. On real servers the workers call the
-    /// `build` that was passed to [`serve_worker`] under the same name.
+    /// Runs the scenario once for each seed. `build` creates one client of the lock on `nodes` independent nodes.
+    /// `build` is called once for each worker, and again for each restart of a crashed worker. On real servers the
+    /// workers call the `build` that was passed to [`serve_worker`] under the same name.
     ///
     /// # Errors
     /// Returns an error if the scenario does not fit the lock, or if a run produced no history. A

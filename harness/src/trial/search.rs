@@ -54,7 +54,7 @@ impl Searched {
         let mut matching = self
             .counterexamples
             .iter()
-            .filter(|it| it.property == property);
+            .filter(|violation| violation.property == property);
         if let Some(found) = matching.next() {
             let faults = found.scenario.faults.iter();
             let faults: Vec<String> = faults.map(|fault| fault.sentence()).collect();

@@ -75,7 +75,7 @@ fn worker(name: &str, locks: &[LockFactory]) -> Result<(), WorkerError> {
     let lock = locks.iter().find(|lock| lock.spec().name == name);
     let lock = lock.ok_or_else(|| WorkerError::Unknown {
         name: name.to_owned(),
-        known: locks.iter().map(|it| it.spec().name.clone()).collect(),
+        known: locks.iter().map(|lock| lock.spec().name.clone()).collect(),
     })?;
     on_new_thread(async || {
         let mut answers = pipe::OpenOptions::new()

@@ -40,14 +40,14 @@ impl ViolationFilter {
     /// Returns the violations among the verdicts that are counterexamples.
     pub fn among(&self, verdicts: &Verdicts) -> Vec<Violation> {
         let mut violations = self.all(verdicts);
-        violations.retain(|it| !self.own_only || is_own(it.cause));
+        violations.retain(|violation| !self.own_only || is_own(violation.cause));
         violations
     }
 
     /// Returns the violations among the verdicts that do not count because every lock on such servers shows them.
     pub fn unavoidable(&self, verdicts: &Verdicts) -> Vec<Violation> {
         let mut violations = self.all(verdicts);
-        violations.retain(|it| self.own_only && !is_own(it.cause));
+        violations.retain(|violation| self.own_only && !is_own(violation.cause));
         violations
     }
 
@@ -136,7 +136,7 @@ impl<P> Counterexamples<P> {
     /// Adds the counterexamples of another part of the search.
     pub fn append(&mut self, other: Counterexamples<P>) {
         let groups = other.groups.into_values();
-        groups.for_each(|one| self.add(one));
+        groups.for_each(|group| self.add(group));
     }
 
     /// Adds a group. If a group with the same violation and signature exists, the earlier plan represents both, but a
@@ -173,8 +173,8 @@ impl<P> Counterexamples<P> {
     /// Returns the violation of the simplest plan that was found, or `None` if no plan was found.
     pub fn simplest_violation(&self) -> Option<Violation> {
         let groups = self.groups.values();
-        let first = groups.min_by_key(|one| (one.signature.len(), &one.place));
-        first.map(|one| one.violation)
+        let first = groups.min_by_key(|group| (group.signature.len(), &group.place));
+        first.map(|group| group.violation)
     }
 
     /// Tests groups for robustness with `is_robust`, simplest first. Stops for a violation once one of its groups is
@@ -193,7 +193,7 @@ impl<P> Counterexamples<P> {
     }
 
     /// Returns the groups in the order of the search, without those that another group explains. A group explains
-    /// another one if it has the same violation and a subset of the faults, and is at least as robust. Its count then
+    /// another group if it has the same violation and a subset of the faults, and is at least as robust. Its count then
     /// includes the other group's plans.
     pub fn simplest(self) -> Vec<CounterexampleGroup<P>> {
         let mut groups: Vec<CounterexampleGroup<P>> = self.groups.into_values().collect();
@@ -225,13 +225,15 @@ pub fn worth_shrinking<P>(
 ) -> Vec<CounterexampleGroup<P>> {
     let mut worth: Vec<CounterexampleGroup<P>> = Vec::new();
     for group in groups {
-        let like = worth.iter().filter(|one| one.violation == group.violation);
+        let like = worth
+            .iter()
+            .filter(|other| other.violation == group.violation);
         if like.count() < max || group.robust {
             worth.push(group);
             continue;
         }
         let mut like = worth.iter_mut();
-        if let Some(first) = like.find(|one| one.violation == group.violation) {
+        if let Some(first) = like.find(|other| other.violation == group.violation) {
             first.count += group.count;
             first.unshrunk.extend(group.unshrunk);
         }
@@ -241,8 +243,9 @@ pub fn worth_shrinking<P>(
 
 /// Compares by the order of a search: fewer faults first, then earlier plans.
 fn simpler<P>(a: &CounterexampleGroup<P>, b: &CounterexampleGroup<P>) -> Ordering {
-    let key =
-        |one: &CounterexampleGroup<P>| (one.signature.len(), one.place.clone(), one.violation);
+    let key = |group: &CounterexampleGroup<P>| {
+        (group.signature.len(), group.place.clone(), group.violation)
+    };
     key(a).cmp(&key(b))
 }
 
@@ -277,8 +280,12 @@ mod tests {
             own_only: true,
             ..everything
         };
-        let causes =
-            |found: Vec<Violation>| found.into_iter().map(|it| it.cause).collect::<Vec<_>>();
+        let causes = |found: Vec<Violation>| {
+            found
+                .into_iter()
+                .map(|violation| violation.cause)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(causes(own.among(&verdicts)), [Cause::StolenRelease]);
         assert_eq!(
             causes(own.unavoidable(&verdicts)),

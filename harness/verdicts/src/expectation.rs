@@ -3,7 +3,7 @@
 //! The rules:
 //!
 //! - `[expect.NAME]` replaces `[expect."*"]` as a whole, not property by property.
-//! - `"*"` applies to the built-in locks without options, because the author of a scenario cannot know other locks.
+//! - `"*"` applies to the built-in locks without options, because the author of a scenario cannot foresee other locks.
 //!   [`Tables`] states which tables apply to a lock.
 //! - A table covers every property. A property that it does not name gets the value of the table's own `"*"`, or `held`
 //!   without one.
@@ -50,7 +50,7 @@ impl Expected {
         let expectation = |property: Property| table.get(property.as_str()).unwrap_or(others);
         let judged = Property::ALL
             .into_iter()
-            .filter(|it| scenario.workload.judges(*it));
+            .filter(|property| scenario.workload.judges(*property));
         Expected(
             judged
                 .map(|property| (property, expectation(property).clone()))
@@ -88,7 +88,7 @@ impl Expected {
 
     /// Returns the expectations by property as records keep them, without the reasons of `any`.
     pub fn to_record(&self) -> BTreeMap<Property, Expectation> {
-        let without_reason = |one: &Expectation| match one {
+        let without_reason = |expectation: &Expectation| match expectation {
             Expectation::Any { .. } => Expectation::Any { reason: None },
             other => other.clone(),
         };
@@ -122,27 +122,29 @@ impl Expected {
     pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
         let should_hold = |property| {
             let expected = self.get(property);
-            expected.is_none_or(|it| *it == Expectation::Held)
+            expected.is_none_or(|expectation| *expectation == Expectation::Held)
         };
         let mut violated = verdicts
             .iter()
-            .filter(|(_, it)| it.status == Status::Violated);
+            .filter(|(_, verdict)| verdict.status == Status::Violated);
         if violated.any(|(property, _)| should_hold(*property)) {
             return false;
         }
-        let is_stopped =
-            |it: &InconclusiveReason| matches!(it, InconclusiveReason::WorkerStopped { .. });
+        let is_stopped = |reason: &InconclusiveReason| {
+            matches!(reason, InconclusiveReason::WorkerStopped { .. })
+        };
         // A stall that a worker causes itself is not the machine's.
         if verdicts
             .values()
-            .any(|it| it.reasons.iter().any(is_stopped))
+            .any(|verdict| verdict.reasons.iter().any(is_stopped))
         {
             return false;
         }
         let mismatches = self.mismatches(verdicts);
         let by_chance = |it: &Mismatch| {
             let verdict = verdicts.get(&it.property);
-            let lasts = |it: &Verdict| it.reasons.iter().any(InconclusiveReason::is_lasting);
+            let lasts =
+                |verdict: &Verdict| verdict.reasons.iter().any(InconclusiveReason::is_lasting);
             !it.is_judged() && verdict.is_some_and(|it| !lasts(it))
         };
         machine_was_too_slow(verdicts) || !mismatches.is_empty() && mismatches.iter().all(by_chance)

@@ -242,7 +242,7 @@ fn irrelevant_clock_is_not_a_cause() {
         verdict_of(skewed, Property::Exclusion),
         "violated: clock-skew"
     );
-    // By the time that the later value contains, the earlier one was running.
+    // According to the time in the later value, the earlier lease had not ended yet.
     let right = skewed.replace("1767225606301", "1767225601301");
     assert_eq!(verdict_of(&right, Property::Exclusion), "violated: race");
     // A clock that is behind would see the expiry too late.

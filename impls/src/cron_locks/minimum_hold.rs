@@ -43,11 +43,11 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
 
 fn new(nodes: Vec<Node>, context: Context) -> Varied<MinimumHold> {
     let least = Duration::from_millis(context.options.whole(&MIN_HOLD));
-    let way = MinimumHold {
+    let variation = MinimumHold {
         least,
         ..MinimumHold::default()
     };
-    Varied::new(nodes, context, way)
+    Varied::new(nodes, context, variation)
 }
 
 #[derive(Default)]
@@ -62,14 +62,14 @@ impl Variation for MinimumHold {
         let requested = Stopwatch::start();
         let taken = attempts::acquire(lock, key, ttl, wait).await;
         if matches!(taken, Ok(Some(_))) {
-            lock.way.requested = Some(requested);
+            lock.variation.requested = Some(requested);
         }
         taken
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let held = lock.way.requested.map(|requested| requested.elapsed());
-        let left = lock.way.least.saturating_sub(held.unwrap_or_default());
+        let held = lock.variation.requested.map(|requested| requested.elapsed());
+        let left = lock.variation.least.saturating_sub(held.unwrap_or_default());
         let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         if left_ms == 0 {
             return Lock::release(&mut lock.original, key, grant).await;
@@ -84,6 +84,6 @@ impl Variation for MinimumHold {
     }
 
     fn min_hold(lock: &Varied<Self>) -> Duration {
-        lock.way.least
+        lock.variation.least
     }
 }

@@ -21,7 +21,7 @@ use redis::Cmd;
 use crate::attempts::{self, Attempts};
 use crate::contract::{Grant, Lock, LockError, Notice, Taken};
 use crate::lease::Lease;
-use crate::renewal::{Habits, Renewals};
+use crate::renewal::{RenewalRules, Renewals};
 use crate::single_node::SingleNode;
 use crate::stopwatch::Stopwatch;
 use crate::varied_leader::election;
@@ -48,15 +48,15 @@ fn refresh(key: &str, lease: Lease) -> Cmd {
 
 impl TimerLeader {
     fn new(nodes: Vec<Node>, context: Context) -> Self {
-        let habits = Habits {
-            minds_the_lease: false,
-            tells_of_loss: false,
-            ..Habits::SOUND
+        let rules = RenewalRules {
+            respects_lease: false,
+            reports_loss: false,
+            ..RenewalRules::SOUND
         };
         TimerLeader {
             redis: SingleNode::first_of(nodes),
             context,
-            renewals: Renewals::new(habits),
+            renewals: Renewals::new(rules),
         }
     }
 }
@@ -67,13 +67,13 @@ impl Attempts for TimerLeader {
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let is_taken: bool = self.redis.ask(Cmd::set_nx(key, name)).await?;
         if !is_taken {
             return Ok(None);
         }
         self.redis.ask::<bool>(refresh(key, lease)).await?;
-        Ok(Some(lease.grant(name, asked)))
+        Ok(Some(lease.grant(name, requested)))
     }
 }
 
@@ -82,12 +82,12 @@ impl Lock for TimerLeader {
         let lease = Lease::new(ttl)?;
         let taken = attempts::acquire(self, key, ttl, wait).await?;
         if let Some(grant) = &taken {
-            let mut redis = self.redis.apart();
+            let mut redis = self.redis.separate();
             let command = refresh(key, lease);
             let renewal = async move || {
-                let asked = Stopwatch::start();
+                let requested = Stopwatch::start();
                 redis.ask::<bool>(command.clone()).await?;
-                Ok(Some(lease.until(asked)))
+                Ok(Some(lease.until(requested)))
             };
             self.renewals
                 .begin(&self.context.options, grant, ttl, renewal);

@@ -45,7 +45,7 @@ struct Fenced;
 
 impl Variation for Fenced {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let number: u64 = SET_AND_COUNT
             .key(key)
             .key(format!("{key}:fence"))
@@ -55,7 +55,7 @@ impl Variation for Fenced {
             .await?;
         Ok((number > 0).then(|| Grant {
             fence: Some(number),
-            ..lease.grant(name, asked)
+            ..lease.grant(name, requested)
         }))
     }
 }

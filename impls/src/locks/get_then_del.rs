@@ -45,10 +45,10 @@ impl Variation for GetThenDel {
         if !is_ours(redis, key, grant).await? {
             return Ok(None);
         }
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let command = Cmd::pexpire(key, lease.millis().cast_signed());
         let there: bool = redis.ask(command).await?;
-        Ok(there.then(|| lease.extended(grant, asked)))
+        Ok(there.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -73,24 +73,24 @@ impl Variation for GetSet {
     }
 
     async fn attempt(lock: &mut Varied<Self>, key: &str, _name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let value = lock.new_value(lease);
         let taken: bool = lock.original.redis.ask(Cmd::set_nx(key, &value)).await?;
         if taken {
-            return Ok(Some(lease.grant(value, asked)));
+            return Ok(Some(lease.grant(value, requested)));
         }
         // If the key is gone by now, wait for the next attempt, as in the articles.
         let expiry = lock.expiry(key).await?;
         if expiry.is_none_or(|expiry| lock.now_ms() <= expiry) {
             return Ok(None);
         }
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let value = lock.new_value(lease);
         let ours = match lock.getset(key, &value).await? {
             Some(old) => expiry_of(&old).is_some_and(|expiry| lock.now_ms() > expiry),
             None => true,
         };
-        Ok(ours.then(|| lease.grant(value, asked)))
+        Ok(ours.then(|| lease.grant(value, requested)))
     }
 
     async fn extend(lock: &mut Varied<Self>, key: &str, _grant: &Grant, ttl: Duration) -> Taken {
@@ -99,10 +99,10 @@ impl Variation for GetSet {
         if expiry.is_none_or(|expiry| lock.now_ms() >= expiry) {
             return Ok(None);
         }
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let value = lock.new_value(lease);
         lock.getset(key, &value).await?;
-        Ok(Some(lease.grant(value, asked)))
+        Ok(Some(lease.grant(value, requested)))
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, _: &Grant) -> Result<bool, LockError> {

@@ -63,10 +63,10 @@ async fn if_ours(
 impl Variation for LockTake {
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let prolong = Cmd::pexpire(key, lease.millis().cast_signed());
         let extended = if_ours(&mut lock.original.redis, key, grant, prolong).await?;
-        Ok(extended.then(|| lease.extended(grant, asked)))
+        Ok(extended.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {

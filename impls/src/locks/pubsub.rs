@@ -15,7 +15,7 @@
 //! holder that dies publishes nothing, but a waiter checks on its own when the lease is over (L8: redisson#5761).
 //!
 //! **Does not survive.**
-//! - A lost reply: the client repeats the request, finds its own name, and has two holds, of which it knows one. Its
+//! - A lost reply: the client repeats the request, finds its own name, and then has two holds, but counts only one. Its
 //!   release ends only one hold, and like Redisson's `unlock()` returns without an error. The lock stays taken until
 //!   the lease that began then is over, or the same client comes back (S11: redisson#7367). The same happens after a
 //!   release that did not arrive.
@@ -95,7 +95,7 @@ impl PubSub {
     }
 
     async fn attempt(&mut self, key: &str, lease: Lease) -> Result<Attempt, LockError> {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let held: Option<i64> = TAKE_OR_TTL
             .key(key)
             .arg(&self.name)
@@ -103,7 +103,7 @@ impl PubSub {
             .invoke_async(self.redis.connection()?)
             .await?;
         Ok(match held {
-            None => Attempt::Taken(lease.grant(&self.name, asked)),
+            None => Attempt::Taken(lease.grant(&self.name, requested)),
             Some(left) => Attempt::Held(u64::try_from(left).ok().map(Duration::from_millis)),
         })
     }
@@ -167,14 +167,14 @@ impl Lock for PubSub {
 
     async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let extended: bool = EXTEND_HOLD
             .key(key)
             .arg(&grant.token)
             .arg(lease.millis())
             .invoke_async(self.redis.connection()?)
             .await?;
-        Ok(extended.then(|| lease.extended(grant, asked)))
+        Ok(extended.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

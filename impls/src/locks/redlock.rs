@@ -143,8 +143,8 @@ impl Redlock {
     }
 
     /// Returns the same nodes over separate connections, for a background task.
-    pub(crate) fn nodes_apart(&self) -> Nodes {
-        self.nodes.apart()
+    pub(crate) fn separate_nodes(&self) -> Nodes {
+        self.nodes.separate()
     }
 
     /// Applies the rules to a lease.

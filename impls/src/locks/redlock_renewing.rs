@@ -25,7 +25,7 @@ use crate::lease::Lease;
 use crate::locks::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
 use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{Habits, RENEW_EVERY};
+use crate::renewal::{RenewalRules, RENEW_EVERY};
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::{BuiltInLock, Kind};
@@ -39,7 +39,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     options: OPTIONS,
     build: |nodes, context| {
         let redlock = Redlock::new(nodes, context, Rules::PUBLISHED);
-        Box::new(Renewing::new(redlock, Habits::SOUND))
+        Box::new(Renewing::new(redlock, RenewalRules::SOUND))
     },
 };
 
@@ -63,7 +63,7 @@ impl Renewable for Redlock {
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
         let terms = self.terms(lease);
-        let mut nodes = self.nodes_apart();
+        let mut nodes = self.separate_nodes();
         let (key, token) = (key.to_owned(), grant.token.clone());
         async move || terms.extend(&mut nodes, &key, &token).await
     }

@@ -98,13 +98,13 @@ impl Variation for Replicated {
     async fn attempt(lock: &mut Varied<Self>, key: &str, _name: &str, lease: Lease) -> Taken {
         let lock = &mut lock.original;
         let token = lock.context.token();
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = lock.redis.ask(set_nx_px(key, &token, lease)).await?;
         if !taken {
             return Ok(None);
         }
         let enough = acknowledged(lock, lease.duration()).await?.is_enough();
-        let grant = lease.grant(token, asked);
+        let grant = lease.grant(token, requested);
         if !enough {
             Lock::release(lock, key, &grant).await.map_err(in_doubt)?;
         }
@@ -114,7 +114,7 @@ impl Variation for Replicated {
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lock = &mut lock.original;
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         if Lock::extend(lock, key, grant, ttl).await?.is_none() {
             return Ok(None);
         }
@@ -126,6 +126,6 @@ impl Variation for Replicated {
                 said.by, said.wanted
             )));
         }
-        Ok(Some(lease.extended(grant, asked)))
+        Ok(Some(lease.extended(grant, requested)))
     }
 }

@@ -65,14 +65,14 @@ pub(crate) struct Extension {
 impl Extension {
     /// Extends the lease. Returns the new end of its validity, or `None` if the client no longer had the lock.
     pub(crate) async fn ask(&mut self) -> Result<Option<Deadline>, LockError> {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let extended: bool = COMPARE_AND_PEXPIRE
             .key(&self.key)
             .arg(&self.token)
             .arg(self.lease.millis())
             .invoke_async(self.redis.connection()?)
             .await?;
-        Ok(extended.then(|| self.lease.until(asked)))
+        Ok(extended.then(|| self.lease.until(requested)))
     }
 }
 
@@ -87,7 +87,7 @@ impl SetNxPx {
     /// Returns the extension of a lease for a background task, on a separate connection.
     pub(crate) fn extension(&self, key: &str, token: &str, lease: Lease) -> Extension {
         Extension {
-            redis: self.redis.apart(),
+            redis: self.redis.separate(),
             key: key.to_owned(),
             token: token.to_owned(),
             lease,
@@ -101,9 +101,9 @@ impl Attempts for SetNxPx {
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = self.redis.ask(set_nx_px(key, name, lease)).await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }
 
@@ -114,14 +114,14 @@ impl Lock for SetNxPx {
 
     async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let extended = COMPARE_AND_PEXPIRE
             .key(key)
             .arg(&grant.token)
             .arg(lease.millis())
             .invoke_async::<bool>(self.redis.connection()?)
             .await?;
-        Ok(extended.then(|| lease.extended(grant, asked)))
+        Ok(extended.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -46,7 +46,7 @@ async fn expire(redis: &mut SingleNode, key: &str, lease: Lease) -> Result<bool,
 impl Variation for SetnxExpire {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
         let redis = &mut lock.original.redis;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = redis.ask(Cmd::set_nx(key, name)).await?;
         if !taken {
             return Ok(None);
@@ -56,14 +56,14 @@ impl Variation for SetnxExpire {
         expire(redis, key, lease)
             .await
             .map_err(|error| LockError::Ambiguous(error.to_string()))?;
-        Ok(Some(lease.grant(name, asked)))
+        Ok(Some(lease.grant(name, requested)))
     }
 
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let there = expire(&mut lock.original.redis, key, lease).await?;
-        Ok(there.then(|| lease.extended(grant, asked)))
+        Ok(there.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, _: &Grant) -> Result<bool, LockError> {

@@ -37,13 +37,13 @@ struct SetnxLua;
 
 impl Variation for SetnxLua {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = SETNX_PEXPIRE
             .key(key)
             .arg(name)
             .arg(lease.millis())
             .invoke_async(lock.original.redis.connection()?)
             .await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }

@@ -61,7 +61,7 @@ pub(crate) const NAP: OptionSpec = OptionSpec {
 const SIGNAL_EXPIRY_MS: u64 = 1000;
 
 /// Redis counts the timeout of `BLPOP` in milliseconds, and 0 means for ever. Redis 6.2 rounds 0.001 down to 0.
-const SHORTEST_NAP: Duration = Duration::from_millis(2);
+const MIN_NAP: Duration = Duration::from_millis(2);
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     name: "signal-list",
@@ -92,7 +92,7 @@ impl Varied<SignalList> {
     async fn sleep(&mut self, key: &str, ttl: Duration, left: Duration) -> Result<bool, LockError> {
         let options = &self.original.context.options;
         let longest_nap = options.duration(&NAP, ttl);
-        let sleep = match self.way {
+        let sleep = match self.variation {
             SignalList::BySignalOrTime => options.duration(&SLEEP, ttl).min(left),
             SignalList::BySignal => left,
         };
@@ -104,9 +104,9 @@ impl Varied<SignalList> {
                 return Ok(false);
             }
             if left.is_zero() {
-                return Ok(self.way == SignalList::BySignalOrTime);
+                return Ok(self.variation == SignalList::BySignalOrTime);
             }
-            let nap = left.min(longest_nap).max(SHORTEST_NAP);
+            let nap = left.min(longest_nap).max(MIN_NAP);
             let wait = redis::Cmd::blpop(signal(key), nap.as_secs_f64());
             let woken: Option<(String, String)> = self.original.redis.ask(wait).await?;
             if woken.is_some() {

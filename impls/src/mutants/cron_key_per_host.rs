@@ -29,12 +29,12 @@ impl KeyPerHost {
 
 impl Variation for KeyPerHost {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        let key = lock.way.key(key);
+        let key = lock.variation.key(key);
         Lock::acquire(&mut lock.original, &key, ttl, wait).await
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let key = lock.way.key(key);
+        let key = lock.variation.key(key);
         Lock::release(&mut lock.original, &key, grant).await
     }
 }

@@ -25,7 +25,7 @@ impl Variation for NotAwaited {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
         if taken.is_some() {
-            let (mut redis, key) = (lock.original.redis.apart(), key.to_owned());
+            let (mut redis, key) = (lock.original.redis.separate(), key.to_owned());
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(AT_ONCE).await;
                 // The reply is ignored.

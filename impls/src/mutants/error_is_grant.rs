@@ -20,8 +20,8 @@ struct ErrorIsGrant;
 
 impl Variation for ErrorIsGrant {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let tried = lock.original.attempt(key, name, lease).await;
-        Ok(tried.unwrap_or_else(|_| Some(lease.grant(name, asked))))
+        Ok(tried.unwrap_or_else(|_| Some(lease.grant(name, requested))))
     }
 }

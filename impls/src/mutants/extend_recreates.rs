@@ -28,9 +28,9 @@ impl Variation for ExtendRecreates {
             return Ok(extended);
         }
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let command = set_nx_px(key, &grant.token, lease);
         let taken: bool = lock.original.redis.ask(command).await?;
-        Ok(taken.then(|| lease.extended(grant, asked)))
+        Ok(taken.then(|| lease.extended(grant, requested)))
     }
 }

@@ -23,9 +23,9 @@ struct ExtendWithoutToken;
 impl Variation for ExtendWithoutToken {
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
         let there: bool = lock.original.redis.ask(command).await?;
-        Ok(there.then(|| lease.extended(grant, asked)))
+        Ok(there.then(|| lease.extended(grant, requested)))
     }
 }

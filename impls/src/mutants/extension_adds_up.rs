@@ -28,10 +28,10 @@ struct ExtensionAddsUp;
 impl Variation for ExtensionAddsUp {
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let mut add = ADD_A_LEASE.key(key);
         add.arg(&grant.token).arg(lease.millis());
         let extended: bool = add.invoke_async(lock.original.redis.connection()?).await?;
-        Ok(extended.then(|| lease.extended(grant, asked)))
+        Ok(extended.then(|| lease.extended(grant, requested)))
     }
 }

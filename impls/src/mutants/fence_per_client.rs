@@ -24,9 +24,9 @@ impl Variation for FencePerClient {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
         let grant = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         Ok(grant.map(|grant| {
-            lock.way.grants += 1;
+            lock.variation.grants += 1;
             Grant {
-                fence: Some(lock.way.grants),
+                fence: Some(lock.variation.grants),
                 ..grant
             }
         }))

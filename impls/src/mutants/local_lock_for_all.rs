@@ -22,18 +22,18 @@ struct LocalLockForAll(bool);
 
 impl Variation for LocalLockForAll {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        if lock.way.0 {
+        if lock.variation.0 {
             tokio::time::sleep(wait).await;
             return Ok(None);
         }
         let taken = attempts::acquire(lock, key, ttl, wait).await?;
-        lock.way.0 = taken.is_some();
+        lock.variation.0 = taken.is_some();
         Ok(taken)
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let released = Lock::release(&mut lock.original, key, grant).await?;
-        lock.way.0 = false;
+        lock.variation.0 = false;
         Ok(released)
     }
 }

@@ -19,7 +19,7 @@ struct LoserProlongs;
 
 impl Variation for LoserProlongs {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = lock
             .original
             .redis
@@ -31,6 +31,6 @@ impl Variation for LoserProlongs {
             .redis
             .ask(redis::Cmd::pexpire(key, expiry))
             .await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }

@@ -19,11 +19,11 @@ struct MillisAsSeconds;
 
 impl Variation for MillisAsSeconds {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let mut set = redis::cmd("SET");
         set.arg(key).arg(name).arg("NX").arg("EX");
         set.arg(lease.millis());
         let taken: bool = lock.original.redis.ask(set).await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }

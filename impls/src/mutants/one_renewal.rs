@@ -5,7 +5,7 @@
 //! two locks for long.
 
 use crate::locks::watchdog::{OPTIONS, watchdog};
-use crate::renewal::Habits;
+use crate::renewal::RenewalRules;
 use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -16,10 +16,10 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let habits = Habits {
+        let rules = RenewalRules {
             renews_every_grant: false,
-            ..Habits::SOUND
+            ..RenewalRules::SOUND
         };
-        Box::new(watchdog(nodes, context, habits))
+        Box::new(watchdog(nodes, context, rules))
     },
 };

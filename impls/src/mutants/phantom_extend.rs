@@ -12,7 +12,7 @@ use crate::contract::{Grant, LockError, Taken};
 use crate::lease::Lease;
 use crate::locks::watchdog::OPTIONS;
 use crate::options::Options;
-use crate::renewal::Habits;
+use crate::renewal::RenewalRules;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
@@ -26,24 +26,24 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let habits = Habits {
-            minds_the_lease: false,
-            ..Habits::SOUND
+        let rules = RenewalRules {
+            respects_lease: false,
+            ..RenewalRules::SOUND
         };
-        let blind = Varied::new(nodes, context, WritesAnew);
-        Box::new(Renewing::new(blind, habits))
+        let blind = Varied::new(nodes, context, WritesAgain);
+        Box::new(Renewing::new(blind, rules))
     },
 };
 
 /// Extends without checking the key.
-pub(crate) struct WritesAnew;
+pub(crate) struct WritesAgain;
 
 fn write_anew(key: &str, grant: &Grant, lease: Lease) -> Cmd {
     let options = SetOptions::default().with_expiration(SetExpiry::PX(lease.millis()));
     Cmd::set_options(key, &grant.token, options)
 }
 
-impl Renewable for Varied<WritesAnew> {
+impl Renewable for Varied<WritesAgain> {
     fn options(&self) -> &Options {
         &self.original.context.options
     }
@@ -54,7 +54,7 @@ impl Renewable for Varied<WritesAnew> {
         grant: &Grant,
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
-        let mut redis = self.original.redis.apart();
+        let mut redis = self.original.redis.separate();
         let command = write_anew(key, grant, lease);
         async move || {
             redis.ask::<()>(command.clone()).await?;
@@ -63,7 +63,7 @@ impl Renewable for Varied<WritesAnew> {
     }
 }
 
-impl Variation for WritesAnew {
+impl Variation for WritesAgain {
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
         let command = write_anew(key, grant, lease);

@@ -19,12 +19,12 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "mutant: set-nx-px that takes the next reply after a time-out as its own",
     |nodes, context| {
         let (reply, replies) = unbounded_channel();
-        let way = ReadsOldReplies {
-            connection: nodes.first().map(Node::apart),
+        let variation = ReadsOldReplies {
+            connection: nodes.first().map(Node::separate),
             reply,
             replies,
         };
-        Box::new(Varied::new(nodes, context, way))
+        Box::new(Varied::new(nodes, context, variation))
     },
 );
 
@@ -38,9 +38,9 @@ struct ReadsOldReplies {
 
 impl Variation for ReadsOldReplies {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let (asked, command) = (Stopwatch::start(), set_nx_px(key, name, lease));
-        if let Some(mut connection) = lock.way.connection.clone() {
-            let reply = lock.way.reply.clone();
+        let (requested, command) = (Stopwatch::start(), set_nx_px(key, name, lease));
+        if let Some(mut connection) = lock.variation.connection.clone() {
+            let reply = lock.variation.reply.clone();
             tokio::task::spawn_local(async move {
                 // The client may be gone.
                 reply.send(command.query_async(&mut connection).await).ok();
@@ -48,8 +48,8 @@ impl Variation for ReadsOldReplies {
         }
         // The client waits for a twentieth of the lease.
         let patience = lease.duration() / 20;
-        match tokio::time::timeout(patience, lock.way.replies.recv()).await {
-            Ok(Some(taken)) => Ok(taken?.then(|| lease.grant(name, asked))),
+        match tokio::time::timeout(patience, lock.variation.replies.recv()).await {
+            Ok(Some(taken)) => Ok(taken?.then(|| lease.grant(name, requested))),
             _ => Err(LockError::Ambiguous("no reply in time".into())),
         }
     }

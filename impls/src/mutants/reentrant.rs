@@ -53,18 +53,18 @@ impl Reentrant {
 impl Varied<Reentrant> {
     /// Takes the lock again. Returns `None` if the client does not have it, or no longer has it.
     async fn reenter(&mut self, key: &str, ttl: Duration) -> Taken {
-        let Varied { original, way } = self;
-        let Some((count, outer)) = way.held.get_mut(key) else {
+        let Varied { original, variation } = self;
+        let Some((count, outer)) = variation.held.get_mut(key) else {
             return Ok(None);
         };
-        let is_there = if way.manner.inner_acquire_counts {
+        let is_there = if variation.manner.inner_acquire_counts {
             let value: Option<String> = original.redis.ask(Cmd::get(key)).await?;
             value.as_deref() == Some(&outer.token)
         } else {
             Lock::extend(original, key, outer, ttl).await?.is_some()
         };
         if !is_there {
-            way.held.remove(key);
+            variation.held.remove(key);
             return Ok(None);
         }
         *count += 1;
@@ -83,21 +83,21 @@ impl Variation for Reentrant {
         }
         let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            lock.way.held.insert(key.to_owned(), (1, grant.clone()));
+            lock.variation.held.insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let Some((count, outer)) = lock.way.held.get_mut(key) else {
+        let Some((count, outer)) = lock.variation.held.get_mut(key) else {
             return Lock::release(&mut lock.original, key, grant).await;
         };
         *count -= 1;
         let (is_inner, outer) = (*count > 0, outer.clone());
         if !is_inner {
-            lock.way.held.remove(key);
+            lock.variation.held.remove(key);
         }
-        if is_inner && lock.way.manner.inner_release_counts {
+        if is_inner && lock.variation.manner.inner_release_counts {
             Ok(true)
         } else {
             Lock::release(&mut lock.original, key, &outer).await

@@ -20,8 +20,8 @@ struct RefusalIsGrant;
 
 impl Variation for RefusalIsGrant {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken = lock.original.attempt(key, name, lease).await?;
-        Ok(taken.or_else(|| Some(lease.grant(name, asked))))
+        Ok(taken.or_else(|| Some(lease.grant(name, requested))))
     }
 }

@@ -24,7 +24,7 @@ impl Variation for ReleaseAgainLate {
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
         let released = Lock::release(&mut lock.original, key, grant).await?;
         if released {
-            let (mut redis, key) = (lock.original.redis.apart(), key.to_owned());
+            let (mut redis, key) = (lock.original.redis.separate(), key.to_owned());
             tokio::task::spawn_local(async move {
                 tokio::time::sleep(LATER).await;
                 // The reply is ignored.

@@ -8,7 +8,7 @@ use crate::contract::{Grant, LockError};
 use crate::lease::Lease;
 use crate::locks::watchdog::OPTIONS;
 use crate::options::Options;
-use crate::renewal::Habits;
+use crate::renewal::RenewalRules;
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
@@ -22,12 +22,12 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let habits = Habits {
-            minds_the_lease: false,
-            ..Habits::SOUND
+        let rules = RenewalRules {
+            respects_lease: false,
+            ..RenewalRules::SOUND
         };
         let lock = Varied::new(nodes, context, RenewsAnyValue);
-        Box::new(Renewing::new(lock, habits))
+        Box::new(Renewing::new(lock, rules))
     },
 };
 
@@ -46,7 +46,7 @@ impl Renewable for Varied<RenewsAnyValue> {
         _grant: &Grant,
         lease: Lease,
     ) -> impl AsyncFnMut() -> Result<Option<Deadline>, LockError> + 'static {
-        let mut redis = self.original.redis.apart();
+        let mut redis = self.original.redis.separate();
         let command = redis::Cmd::pexpire(key, lease.millis().cast_signed());
         async move || {
             let _: bool = redis.ask(command.clone()).await?;

@@ -5,8 +5,8 @@
 //! (S3, S4). Caught by `resource` when a holder whose key was evicted gets no loss report and continues to work.
 
 use crate::locks::watchdog::OPTIONS;
-use crate::mutants::phantom_extend::WritesAnew;
-use crate::renewal::Habits;
+use crate::mutants::phantom_extend::WritesAgain;
+use crate::renewal::RenewalRules;
 use crate::renewing::Renewing;
 use crate::variation::Varied;
 use crate::{BuiltInLock, Kind};
@@ -19,7 +19,7 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let lock = Varied::new(nodes, context, WritesAnew);
-        Box::new(Renewing::new(lock, Habits::SOUND))
+        let lock = Varied::new(nodes, context, WritesAgain);
+        Box::new(Renewing::new(lock, RenewalRules::SOUND))
     },
 };

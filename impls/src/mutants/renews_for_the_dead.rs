@@ -29,7 +29,7 @@ impl Variation for RenewsForTheDead {
         if let Some(grant) = &granted {
             let lease = Lease::new(ttl)?;
             let mut extension = lock.original.extension(key, &grant.token, lease);
-            lock.way.renewal = Some(tokio::task::spawn_local(async move {
+            lock.variation.renewal = Some(tokio::task::spawn_local(async move {
                 loop {
                     tokio::time::sleep(ttl / 3).await;
                     // The result is ignored.
@@ -41,7 +41,7 @@ impl Variation for RenewsForTheDead {
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        if let Some(renewal) = lock.way.renewal.take() {
+        if let Some(renewal) = lock.variation.renewal.take() {
             renewal.abort();
         }
         Lock::release(&mut lock.original, key, grant).await

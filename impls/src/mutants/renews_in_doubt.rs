@@ -12,7 +12,7 @@ use crate::attempts::Attempts;
 use crate::contract::{Grant, Taken};
 use crate::lease::Lease;
 use crate::locks::watchdog::OPTIONS;
-use crate::renewal::{Habits, Renewals};
+use crate::renewal::{RenewalRules, Renewals};
 use crate::renewing::Renewable;
 use crate::stopwatch::Deadline;
 use crate::variation::{Variation, Varied};
@@ -26,15 +26,15 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let habits = Habits {
-            minds_the_lease: false,
-            ..Habits::SOUND
+        let rules = RenewalRules {
+            respects_lease: false,
+            ..RenewalRules::SOUND
         };
-        let way = RenewsInDoubt {
-            renewals: Renewals::new(habits),
+        let variation = RenewsInDoubt {
+            renewals: Renewals::new(rules),
             doubts: VecDeque::new(),
         };
-        Box::new(Varied::new(nodes, context, way))
+        Box::new(Varied::new(nodes, context, variation))
     },
 };
 
@@ -63,7 +63,7 @@ impl RenewsInDoubt {
 
 impl Variation for RenewsInDoubt {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let Varied { original, way } = lock;
+        let Varied { original, variation } = lock;
         let tried = original.attempt(key, name, lease).await;
         if tried.as_ref().is_err_and(|error| !error.is_definite()) {
             // The validity of this grant is unknown, so the renewal is sent at once.
@@ -74,9 +74,9 @@ impl Variation for RenewsInDoubt {
             };
             let renewal = original.renewal(key, &perhaps, lease);
             let options = original.options();
-            way.renewals
+            variation.renewals
                 .begin(options, &perhaps, lease.duration(), renewal);
-            way.record(perhaps);
+            variation.record(perhaps);
         }
         tried
     }

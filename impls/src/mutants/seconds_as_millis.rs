@@ -19,11 +19,11 @@ struct SecondsAsMillis;
 
 impl Variation for SecondsAsMillis {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let seconds = (lease.millis() / 1000).max(1);
         let mut set = redis::cmd("SET");
         set.arg(key).arg(name).arg("NX").arg("PX").arg(seconds);
         let taken: bool = lock.original.redis.ask(set).await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }

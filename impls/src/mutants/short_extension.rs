@@ -21,8 +21,8 @@ struct ShortExtension;
 
 impl Variation for ShortExtension {
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
-        let (lease, asked) = (Lease::new(ttl)?, Stopwatch::start());
+        let (lease, requested) = (Lease::new(ttl)?, Stopwatch::start());
         let extended = Lock::extend(&mut lock.original, key, grant, ttl / 2).await?;
-        Ok(extended.map(|_| lease.extended(grant, asked)))
+        Ok(extended.map(|_| lease.extended(grant, requested)))
     }
 }

@@ -30,17 +30,17 @@ impl SplitKey {
 
 impl Variation for SplitKey {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        let key = lock.way.derived(key);
+        let key = lock.variation.derived(key);
         Lock::acquire(&mut lock.original, &key, ttl, wait).await
     }
 
     async fn extend(lock: &mut Varied<Self>, key: &str, grant: &Grant, ttl: Duration) -> Taken {
-        let key = lock.way.derived(key);
+        let key = lock.variation.derived(key);
         Lock::extend(&mut lock.original, &key, grant, ttl).await
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let key = lock.way.derived(key);
+        let key = lock.variation.derived(key);
         Lock::release(&mut lock.original, &key, grant).await
     }
 }

@@ -27,7 +27,7 @@ struct StaleHoldCount {
 
 impl Variation for StaleHoldCount {
     async fn acquire(lock: &mut Varied<Self>, key: &str, ttl: Duration, wait: Duration) -> Taken {
-        if let Some((count, grant)) = lock.way.held.get_mut(key) {
+        if let Some((count, grant)) = lock.variation.held.get_mut(key) {
             *count += 1;
             return Ok(Some(Grant {
                 valid_until: Some(Deadline::after(Lease::new(ttl)?.duration())),
@@ -36,13 +36,13 @@ impl Variation for StaleHoldCount {
         }
         let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            lock.way.held.insert(key.to_owned(), (1, grant.clone()));
+            lock.variation.held.insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        if let Some((count, _)) = lock.way.held.get_mut(key)
+        if let Some((count, _)) = lock.variation.held.get_mut(key)
             && *count > 1
         {
             *count -= 1;
@@ -51,7 +51,7 @@ impl Variation for StaleHoldCount {
         let released = Lock::release(&mut lock.original, key, grant).await?;
         // The defect: the count is kept although a lost lock is not held either.
         if released {
-            lock.way.held.remove(key);
+            lock.variation.held.remove(key);
         }
         Ok(released)
     }

@@ -21,12 +21,12 @@ struct TerminationFreesAny(Option<String>);
 
 impl Variation for TerminationFreesAny {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        lock.way.0.get_or_insert_with(|| key.to_owned());
+        lock.variation.0.get_or_insert_with(|| key.to_owned());
         lock.original.attempt(key, name, lease).await
     }
 
     async fn terminate(lock: &mut Varied<Self>, _held: &[(String, Grant)]) {
-        if let Some(key) = &lock.way.0 {
+        if let Some(key) = &lock.variation.0 {
             lock.original
                 .redis
                 .ask::<u64>(redis::Cmd::del(key))

@@ -22,6 +22,6 @@ struct TokenPerClient {
 
 impl Variation for TokenPerClient {
     fn name(lock: &mut Varied<Self>) -> String {
-        lock.way.token.clone()
+        lock.variation.token.clone()
     }
 }

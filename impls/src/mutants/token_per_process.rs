@@ -31,14 +31,14 @@ impl Variation for TokenPerProcess {
         let lease = Lease::new(ttl)?;
         let patience = lock.context().patience(wait, ttl);
         loop {
-            let asked = Stopwatch::start();
+            let requested = Stopwatch::start();
             let taken = lock.attempt(key, NAME, lease).await?;
             if taken.is_some() {
                 return Ok(taken);
             }
             let held: Option<String> = lock.original.redis.ask(Cmd::get(key)).await?;
             if held.as_deref() == Some(NAME) {
-                return Ok(Some(lease.grant(NAME, asked)));
+                return Ok(Some(lease.grant(NAME, requested)));
             }
             if !lock.context().another_attempt(patience).await {
                 return Ok(None);

@@ -4,7 +4,7 @@
 //! lives (L2). Caught by `progress` when a release is lost: the key of a sound lock expires.
 
 use crate::locks::watchdog::{OPTIONS, watchdog};
-use crate::renewal::Habits;
+use crate::renewal::RenewalRules;
 use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -15,10 +15,10 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let habits = Habits {
+        let rules = RenewalRules {
             ends_at_release: false,
-            ..Habits::SOUND
+            ..RenewalRules::SOUND
         };
-        Box::new(watchdog(nodes, context, habits))
+        Box::new(watchdog(nodes, context, rules))
     },
 };

@@ -6,7 +6,7 @@
 //! long section loses its connection and gets no report that its lease is over.
 
 use crate::locks::watchdog::{OPTIONS, watchdog};
-use crate::renewal::Habits;
+use crate::renewal::RenewalRules;
 use crate::{BuiltInLock, Kind};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock {
@@ -17,10 +17,10 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
     kind: Kind::Mutex,
     options: OPTIONS,
     build: |nodes, context| {
-        let habits = Habits {
-            tells_of_loss: false,
-            ..Habits::SOUND
+        let rules = RenewalRules {
+            reports_loss: false,
+            ..RenewalRules::SOUND
         };
-        Box::new(watchdog(nodes, context, habits))
+        Box::new(watchdog(nodes, context, rules))
     },
 };

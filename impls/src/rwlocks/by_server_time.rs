@@ -74,7 +74,7 @@ impl Attempts for ReadWriteLock {
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let holder = self.holder(name);
         let taken: bool = TAKE_HOLD
             .key(key)
@@ -83,7 +83,7 @@ impl Attempts for ReadWriteLock {
             .arg(lease.millis())
             .invoke_async(self.redis.connection()?)
             .await?;
-        Ok(taken.then(|| lease.grant(holder, asked)))
+        Ok(taken.then(|| lease.grant(holder, requested)))
     }
 }
 
@@ -100,14 +100,14 @@ impl Lock for ReadWriteLock {
 
     async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let extended: bool = EXTEND_HOLD
             .key(key)
             .arg(&grant.token)
             .arg(lease.millis())
             .invoke_async(self.redis.connection()?)
             .await?;
-        Ok(extended.then(|| lease.extended(grant, asked)))
+        Ok(extended.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

@@ -64,7 +64,7 @@ impl Attempts for ReadWriteHash {
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let taken: bool = TAKE_HASH
             .key(key)
             .arg(name)
@@ -72,7 +72,7 @@ impl Attempts for ReadWriteHash {
             .arg(self.mode)
             .invoke_async(self.redis.connection()?)
             .await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }
 

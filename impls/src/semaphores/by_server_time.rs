@@ -90,7 +90,7 @@ impl Attempts for Semaphore {
     }
 
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let mut take = TAKE_PERMIT.key(key);
         take.arg(name)
             .arg(lease.millis())
@@ -100,7 +100,7 @@ impl Attempts for Semaphore {
             take.arg(now_ms);
         }
         let taken: bool = take.invoke_async(self.redis.connection()?).await?;
-        Ok(taken.then(|| lease.grant(name, asked)))
+        Ok(taken.then(|| lease.grant(name, requested)))
     }
 }
 
@@ -131,7 +131,7 @@ impl Lock for Semaphore {
 
     async fn extend(&mut self, key: &str, grant: &Grant, ttl: Duration) -> Taken {
         let lease = Lease::new(ttl)?;
-        let asked = Stopwatch::start();
+        let requested = Stopwatch::start();
         let mut extend = EXTEND_PERMIT.key(key);
         extend
             .arg(&grant.token)
@@ -141,7 +141,7 @@ impl Lock for Semaphore {
             extend.arg(now_ms);
         }
         let extended: bool = extend.invoke_async(self.redis.connection()?).await?;
-        Ok(extended.then(|| lease.extended(grant, asked)))
+        Ok(extended.then(|| lease.extended(grant, requested)))
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {

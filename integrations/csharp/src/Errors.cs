@@ -10,7 +10,7 @@ namespace Picklock
         }
     }
 
-    /// <summary>The run could not be judged.</summary>
+    /// <summary>The run was inconclusive.</summary>
     public sealed class InconclusiveException : PicklockException
     {
         internal InconclusiveException(string message) : base(message)

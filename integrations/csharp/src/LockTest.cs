@@ -34,7 +34,7 @@ namespace Picklock
         /// <summary>Directory of the failed runs, from the output of the tests.</summary>
         public string Out { get; set; } = ".picklock";
 
-        /// <summary>Whether to skip a run that cannot be judged. By default it fails.</summary>
+        /// <summary>Whether to skip an inconclusive run. By default it fails.</summary>
         public bool SkipUnknown { get; set; }
 
         /// <summary>Ends the run.</summary>

@@ -5,7 +5,7 @@ using System.Threading.Tasks;
 namespace Picklock
 {
     /// <summary>A lock that does not wait: TryAcquire is repeated until it succeeds, the wait is over, or the client gives
-    /// up. A lock that waits itself implements ILock or ICancellable.</summary>
+    /// up. A lock that waits by itself implements ILock or ICancellable.</summary>
     public abstract class TryLock : ICancellable
     {
         /// <summary>Returns a token, or null if another client has the lock.</summary>

@@ -34,7 +34,7 @@ class Violation(AssertionError):
 
 
 class Inconclusive(PicklockError):
-    """The run could not be judged."""
+    """The run was inconclusive."""
 
 
 class NotApplicable(PicklockError):

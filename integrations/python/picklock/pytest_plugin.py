@@ -9,7 +9,7 @@ from . import _engine
 OPTIONS = {
     "picklock_backend": ("Where Redis runs: auto, process, docker or external", "auto"),
     "picklock_seed": ("Seed of each run", "1"),
-    "picklock_unknown": ("Treatment of a run that cannot be judged: fail or skip", "fail"),
+    "picklock_unknown": ("Treatment of an inconclusive run: fail or skip", "fail"),
     "picklock_out": ("Directory of the failed runs, from the root of the tests", ".picklock"),
 }
 

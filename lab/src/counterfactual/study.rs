@@ -25,7 +25,7 @@ pub struct Study {
     /// For each cause and each kind of fault that it may need: in how many removals it was needed, and the number of
     /// removals.
     pub circumstances: BTreeMap<(Cause, &'static str), (u64, u64)>,
-    /// How often each lock's own mistake would have had the effect of the named fault: the lock, the cause, and the
+    /// Number of checks in which a lock's own mistake would have had the effect of the named fault, by lock, cause, and
     /// cause without the fault.
     pub preempted: BTreeMap<(&'static str, Cause, Cause), u64>,
     /// Descriptions of the disagreements, sorted.

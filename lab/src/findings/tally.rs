@@ -1,4 +1,4 @@
-//! How often a violation occurred.
+//! Counts how often a violation occurred.
 
 use picklock_verdicts::check::{Cause, Property};
 use picklock_verdicts::record::Cell;

@@ -204,7 +204,7 @@ impl Attempt {
         }
     }
 
-    /// Records that the client knows of its loss.
+    /// Records that the client was notified of its loss.
     fn record_loss(&mut self, at: u64) {
         self.reports.push(Report {
             at,

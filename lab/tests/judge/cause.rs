@@ -25,20 +25,32 @@
 
 use std::collections::BTreeSet;
 
-use super::attempt::{Attempt, overlap};
+use super::attempt::{Attempt, attempts, overlap};
 use super::key_history::{Author, End, KeyHistory, Value};
 use super::line::{File, Line, MS};
 
 /// A history and everything that was read from it.
-pub struct Case<'a> {
-    pub file: &'a File,
-    pub attempts: &'a [Attempt],
-    pub key_history: &'a KeyHistory,
+pub struct Case {
+    pub file: File,
+    pub attempts: Vec<Attempt>,
+    pub key_history: KeyHistory,
 }
 
 type Causes = BTreeSet<&'static str>;
 
-impl Case<'_> {
+impl Case {
+    /// Reads the text of a history.
+    pub fn read(text: &str) -> Case {
+        let file = File::read(text);
+        let attempts = attempts(&file);
+        let key_history = KeyHistory::read(&file, &attempts);
+        Case {
+            file,
+            attempts,
+            key_history,
+        }
+    }
+
     /// Returns how many nodes a grant must rest on.
     pub fn need(&self) -> usize {
         // A quorum of all nodes, if there are several, means "one node, but which one is unknown".

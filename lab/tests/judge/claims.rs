@@ -47,7 +47,7 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(silent_loss(case, attempt));
         found.extend(wrong_expiry(case, attempt));
     }
-    for attempt in case.attempts {
+    for attempt in &case.attempts {
         found.extend(left_value(case, attempt));
     }
     found.extend(shared_key(case));

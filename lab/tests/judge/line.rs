@@ -107,7 +107,7 @@ pub struct File {
     pub capacity: u64,
     /// The kind of the lock.
     pub kind: String,
-    /// How many readers that asked later may be let in before a writer.
+    /// Maximum number of readers that may be let in before a writer that asked earlier.
     pub max_overtakes: Option<u64>,
     /// How long the lock keeps its key after a release, in nanoseconds.
     pub min_hold: u64,

@@ -23,7 +23,7 @@ use super::line::Line;
 
 type Pair<'a> = (&'a Attempt, &'a Attempt);
 
-fn pairs<'a>(case: &Case<'a>) -> Vec<Pair<'a>> {
+fn pairs<'a>(case: &'a Case) -> Vec<Pair<'a>> {
     let holds: Vec<&Attempt> = case.attempts.iter().filter(|one| one.granted()).collect();
     let mut pairs = Vec::new();
     for (index, one) in holds.iter().enumerate() {

@@ -395,7 +395,7 @@ fn longest_wait(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
         covered.sort_unstable();
         (since, covered)
     };
-    let free = waits(case.attempts)
+    let free = waits(&case.attempts)
         .into_iter()
         .filter_map(|(worker, key, span)| {
             let place = known.entry((worker, key));

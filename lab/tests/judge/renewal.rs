@@ -18,7 +18,7 @@ use super::line::{File, Line};
 
 /// Finds a loss that the lock did not report although it promises renewal.
 pub fn silent_loss(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
-    let file = case.file;
+    let file = &case.file;
     let clients_end = file.events("commands-sent").map(|line| line.at).next();
     let end = attempt.until.min(clients_end.unwrap_or(u64::MAX));
     let own: Vec<&Value> = case.key_history.values_of_attempt(attempt).collect();

@@ -231,7 +231,7 @@ pub fn fencing(case: &Case) -> Finding {
             if earlier.key != later.key || low < high {
                 continue;
             }
-            let causes = token_causes(case.key_history, earlier, later);
+            let causes = token_causes(&case.key_history, earlier, later);
             let note = format!("ops {} ({low}) and {} ({high})", earlier.op, later.op);
             let at = later.from().max(earlier.from());
             if found.as_ref().is_none_or(|(known, _, _)| *known > at) {

@@ -4,7 +4,7 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | too little to judge, with a proven violation | the violation stands |
+//! | too little to judge, with a proven violation | the violation counts |
 //! | "competed" | two attempts of two workers for one lock, from the request to the end of the hold, overlap |
 //! | "competed", for jobs that run at ticks | two workers requested one lock for one tick, even if not at the same time |
 //! | a grant without a command, a freeze breach | `unknown` for every property, even if a violation was observed |
@@ -14,9 +14,8 @@
 use std::collections::BTreeMap;
 
 use super::answer::{Answer, Finding};
-use super::attempt::{Attempt, attempts, overlap};
+use super::attempt::{Attempt, overlap};
 use super::cause::Case;
-use super::key_history::KeyHistory;
 use super::line::{File, Line};
 use super::renewal::{can_be_stale, shares_a_token};
 use super::{claims, overlaps, progress, tokens};
@@ -34,14 +33,7 @@ pub const PROPERTIES: [&str; 7] = [
 
 /// Judges the text of a history.
 pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
-    let file = File::read(text);
-    let attempts = attempts(&file);
-    let key_history = KeyHistory::read(&file, &attempts);
-    let case = Case {
-        file: &file,
-        attempts: &attempts,
-        key_history: &key_history,
-    };
+    let case = Case::read(text);
     let mut found: BTreeMap<&'static str, Finding> = BTreeMap::new();
     for property in PROPERTIES {
         let finding = match property {
@@ -54,7 +46,10 @@ pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
             _ => claims::claims(&case),
         };
         let finding = without_impossible(&case, finding);
-        found.insert(property, apply_validity(&file, &attempts, finding));
+        found.insert(
+            property,
+            apply_validity(&case.file, &case.attempts, finding),
+        );
     }
     found
 }
@@ -65,7 +60,7 @@ fn without_impossible(case: &Case, mut finding: Finding) -> Finding {
     if let Answer::Violated(causes) = &mut finding.answer
         && causes.len() > 1
     {
-        let (shares, stale) = (shares_a_token(case), can_be_stale(case.file));
+        let (shares, stale) = (shares_a_token(case), can_be_stale(&case.file));
         causes.retain(|cause| match *cause {
             "shared-token" => shares,
             "stale-reply" => stale,

@@ -1,4 +1,4 @@
-//! What happened in a wait for the lock that became too long.
+//! The events of a wait for the lock that became too long.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::progress::lease;
 
 type Span = (u64, u64);
 
-impl Case<'_> {
+impl Case {
     /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
     /// this time, and removed them itself.
     pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {
@@ -63,7 +63,7 @@ impl Case<'_> {
 
 /// Returns the possible causes of a wait for the lock.
 pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
-    let key_history: &KeyHistory = case.key_history;
+    let key_history: &KeyHistory = &case.key_history;
     let at = free.1.min(free.0.saturating_add(case.file.bound));
     let mut standing: Vec<_> = (key_history.values_of_lock(key))
         .filter(|value| value.exists_at(at))
@@ -98,7 +98,7 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     causes
 }
 
-/// Returns the causes for which a value that stands at a time can keep others waiting.
+/// Returns the causes for which a value that exists at a time can keep others waiting.
 fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'static str> {
     let mut causes = Vec::new();
     let owner = value.owner;

@@ -16,7 +16,7 @@ pub(crate) struct ChangedStory<'a> {
 }
 
 impl<'a> ChangedStory<'a> {
-    /// Returns the change that stands for all: the one with the worst direction.
+    /// Returns the change that represents all: the one with the worst direction.
     pub(crate) fn first(&self) -> &'a Change {
         self.changes[0]
     }

@@ -1,4 +1,4 @@
-//! Which story a change of a verdict belongs to.
+//! The story to which a change of a verdict belongs.
 
 use picklock_verdicts::check::{Cause, Property, Status};
 use picklock_verdicts::record::Cell;

@@ -121,7 +121,7 @@ impl CellDetails {
     }
 }
 
-/// Facts that a page of one run does not repeat, because its first line has them, or because they count cells.
+/// Facts that a page of one run omits, because they are in its first line, or because they count cells.
 const REPEATED_FACTS: [&str; 5] = ["picklock", "setting", "server", "seed", "cells"];
 
 /// Creates the details of each cell lazily. If there is only one cell, its details are expanded.

@@ -41,7 +41,7 @@ pub(super) struct CounterexampleView {
     /// The properties that one story violates.
     pub(super) properties: String,
     pub(super) cause: &'static str,
-    /// What the cause is, in half a sentence.
+    /// The cause, in half a sentence.
     pub(super) meaning: Name,
     pub(super) schedules: String,
     pub(super) faults: Vec<Name>,

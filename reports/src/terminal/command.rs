@@ -8,7 +8,7 @@ use super::line::{COOL, FAINT, Line, STRONG, columns};
 use crate::cell_status::overall;
 use crate::escape::{shell_words, visible};
 
-/// Returns the command that repeats the run, and how to see more of it.
+/// Returns the command that repeats the run, and the options that show more of it.
 pub(super) fn again(record: &RunRecord, width: usize, detail: Detail) -> Vec<Line> {
     let mut lines = reproduce(&record.reproduce, width);
     if detail == Detail::Answer && overall(&record.verdicts) != Status::Held {

@@ -1,6 +1,6 @@
 //! Lines of styled text with a known width.
 //!
-//! Text is escaped when it is added to a line, so that no part of a report can forget it.
+//! Text is escaped when it is added to a line, so that no part of a report can omit this step.
 
 use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;

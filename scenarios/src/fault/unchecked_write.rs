@@ -1,5 +1,5 @@
-//! `unchecked-write`: the section fails, or its client is told that the lock is lost. Its failure path releases the
-//! lock, and writes when the fault ends, without checking the lock.
+//! `unchecked-write`: the section fails, or the loss of its lock is reported. Its failure path releases the lock, and
+//! writes when the fault ends, without checking the lock.
 
 use super::{Action, Kind, StockFault};
 

@@ -326,7 +326,7 @@ fn a_connection_to_another_server_is_seen() {
     );
 }
 
-/// A program that cannot be started is not the adapter's fault, and the message says what to do.
+/// A program that cannot be started is not the adapter's fault, and the message contains advice.
 #[test]
 fn program_that_cannot_start_is_reported() {
     let not_executable = project("README.md").display().to_string();

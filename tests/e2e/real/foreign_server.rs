@@ -30,7 +30,8 @@ pub struct Contents {
     users: Vec<String>,
 }
 
-fn free_port() -> u16 {
+/// Returns a port that was free.
+pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }

@@ -74,7 +74,7 @@ impl Adapter {
     /// Runs the printed commands that prepare the folder.
     fn prepare(&self, language: &str) {
         let (_, next) = self.outcome.stdout.split_once("\nnext:\n").unwrap();
-        // What follows an empty line is advice.
+        // The text after an empty line is advice.
         let steps = next.lines().take_while(|line| !line.is_empty());
         let prepare = steps.map(str::trim);
         for command in

@@ -21,6 +21,7 @@
 //! - [`leftovers`]: nothing outlives a run, however it ends
 //! - [`hung_engine`]: a stalled container engine
 //! - [`other_users`]: what other users of the machine can access
+//! - [`slow_servers`]: external servers that answer late or never
 //! - [`stalls`]: a stalled machine is not the lock's fault
 //! - [`unexpected_stalls`]: servers and workers that another process stops or kills, and clients of another user
 //! - [`machine_contract`]: documents, files and exit codes that other programs rely on
@@ -63,6 +64,7 @@ mod reference;
 mod replay;
 mod search;
 mod sentinels;
+mod slow_servers;
 mod stalls;
 mod starvation;
 mod unexpected_stalls;

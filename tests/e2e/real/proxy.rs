@@ -20,7 +20,7 @@ const REPLY_LIMIT: Duration = Duration::from_millis(300);
 /// Duration of a delay, in milliseconds.
 const DELAY_MS: u64 = 150;
 
-/// What a fault can match.
+/// The properties that a fault can match.
 const TRIGGERS: &[&str] = &[
     r#"{}"#,
     r#"{"command": "set"}"#,

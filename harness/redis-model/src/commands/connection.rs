@@ -1,4 +1,4 @@
-//! Connections, and the server's information about itself.
+//! Commands about connections, and `INFO`.
 
 use super::super::Reply;
 use super::super::command::{Args, is_word};
@@ -58,7 +58,7 @@ pub(super) fn hello(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         if is_word(word, "AUTH") && words.len() >= 2 {
             let user = words.next().copied().unwrap_or_default();
             words.next();
-            // Since 7.2 all words are parsed before any check, and the last user counts.
+            // Since Redis 7.2 all words are parsed before the user is checked, and only the last user counts.
             if version.since_72() {
                 user_to_check = Some(user)
             } else {
@@ -100,7 +100,7 @@ pub(super) fn select(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 /// Checks a name of a client or its library.
 pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refusal> {
-    // Since Redis 7.2 the name is read as a C string.
+    // Since Redis 7.2 the name is read as a C string, which ends at a zero byte.
     let ends = context.state.version.since_72();
     let mut name = name.iter().take_while(|byte| !ends || **byte != 0);
     if name.all(u8::is_ascii_graphic) {
@@ -110,7 +110,7 @@ pub(super) fn check_name(context: &Context<'_>, name: &[u8]) -> Result<(), Refus
     }
 }
 
-/// Returns the few lines that clients read. The requested section is ignored.
+/// Returns the few lines that clients read. Ignores the requested section.
 pub(super) fn info(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     let version = context.state.version;
     let name = version.server();

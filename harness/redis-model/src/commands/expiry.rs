@@ -41,7 +41,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Returns `true` if the conditions allow the change. A key without expiry counts as one that never expires.
+    /// Returns `true` if the conditions allow the change. A key without expiry counts as having an infinite expiry.
     fn allow(&self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.missing && old_ms.is_some()
             || self.present && old_ms.is_none()
@@ -50,11 +50,11 @@ impl Conditions {
     }
 }
 
-/// Implements four commands that differ only in how the expiry is given.
+/// Implements `EXPIRE`, `PEXPIRE`, `EXPIREAT` and `PEXPIREAT`.
 pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let key = args[1];
     let conditions = Conditions::read(&args[3..])?;
-    let at_ms = Unit::of_command(context.name)
+    let at_ms = Unit::for_command(context.name)
         .at_ms(integer_argument(args[2])?, context.now.ms())
         .ok_or_else(|| Refusal::invalid_expiry(context.name))?;
     let Some(entry) = context.entry(key) else {
@@ -77,7 +77,7 @@ pub(super) fn expire(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 /// Returns the time to live, in units of `unit_ms` milliseconds.
-pub(super) fn left(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64) -> CommandResult {
+pub(super) fn remaining(context: &mut Context<'_>, args: Args<'_>, unit_ms: i64) -> CommandResult {
     let now_ms = context.now.ms();
     let expiry_ms = context.entry(args[1]).map(|entry| entry.expires_ms);
     Ok(Reply::Int(match expiry_ms {

@@ -1,7 +1,6 @@
 //! Ranges of positions, as in `LRANGE`.
 
-/// Resolves a range of positions, which are counted from the start, or from the end if negative. Returns `None` if the
-/// range is empty.
+/// Resolves a range of positions. A negative position counts from the end. Returns `None` if the range is empty.
 pub(super) fn index_range(start: i64, end: i64, len: usize) -> Option<(usize, usize)> {
     let len = i64::try_from(len).unwrap_or(i64::MAX);
     let from_start = |place: i64| {

@@ -11,7 +11,7 @@ use super::super::reply::{CommandResult, Refusal};
 use super::super::waiter::Wait;
 use super::index_range::index_range;
 
-/// Adds elements at one end. The commands for existing lists end on `x`.
+/// Adds elements at one end. The names of the variants that require an existing list end in `x`.
 pub(super) fn push(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let at_front = context.name.starts_with('l');
     let list = if context.name.ends_with('x') {
@@ -118,13 +118,13 @@ pub(super) fn lrem(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
         !remove
     };
     if count < 0 {
-        let mut kept: VecDeque<Vec<u8>> = VecDeque::with_capacity(list.len());
+        let mut remaining: VecDeque<Vec<u8>> = VecDeque::with_capacity(list.len());
         for element in list.drain(..).rev() {
             if keep(&element) {
-                kept.push_front(element);
+                remaining.push_front(element);
             }
         }
-        *list = kept;
+        *list = remaining;
     } else {
         list.retain(keep);
     }
@@ -154,7 +154,7 @@ pub(super) fn rpoplpush(context: &mut Context<'_>, args: Args<'_>) -> CommandRes
     move_element(context, (args[1], false), (args[2], true))
 }
 
-/// Moves an element from one end of a list to one end of another. Each end is the first one if its flag is true.
+/// Moves an element from an end of one list to an end of another list. Each flag is `true` for the first end.
 fn move_element(
     context: &mut Context<'_>,
     (source, from_front): (&[u8], bool),

@@ -1,6 +1,6 @@
-//! The commands, one file for each family, and the table with a row for each.
+//! The implementations of the commands, with one file per family, and the command table.
 //!
-//! A command is here if a lock, a library of locks, a client's connection setup or the harness sends it.
+//! A command is implemented if a lock, a lock library, the connection setup of a client, or the harness sends it.
 //! `docs/redis-model.md` names the sender of each.
 
 mod client;
@@ -65,8 +65,12 @@ pub(super) const TABLE: &[Spec] = &[
     write("pexpire", -3, expiry::expire).no_options_before_70(),
     write("expireat", -3, expiry::expire).no_options_before_70(),
     write("pexpireat", -3, expiry::expire).no_options_before_70(),
-    read("ttl", 2, |context, args| expiry::left(context, args, 1000)),
-    read("pttl", 2, |context, args| expiry::left(context, args, 1)),
+    read("ttl", 2, |context, args| {
+        expiry::remaining(context, args, 1000)
+    }),
+    read("pttl", 2, |context, args| {
+        expiry::remaining(context, args, 1)
+    }),
     write("persist", 2, expiry::persist),
     // Hashes.
     grow("hset", -4, hashes::hset),

@@ -9,7 +9,7 @@ use super::super::glob::matches;
 use super::super::reply::CommandResult;
 use super::super::session::Session;
 
-/// Returns the session's patterns or channels, whichever this command changes.
+/// Returns the session's patterns or its channels, depending on which of them the command changes.
 fn subscribed<'a>(session: &'a mut Session, command: &str) -> &'a mut BTreeSet<Vec<u8>> {
     if command.starts_with('p') {
         &mut session.patterns
@@ -18,7 +18,7 @@ fn subscribed<'a>(session: &'a mut Session, command: &str) -> &'a mut BTreeSet<V
     }
 }
 
-/// Publishes a message. Subscribers of the channel get it before those whose pattern matches.
+/// Publishes a message. Subscribers of the channel receive the message before subscribers of a matching pattern.
 pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (channel, message) = (args[1], args[2]);
     let state = &mut *context.state;
@@ -31,7 +31,11 @@ pub(super) fn publish(context: &mut Context<'_>, args: Args<'_>) -> CommandResul
         }
     }
     for (client, session) in &state.sessions {
-        for pattern in session.patterns.iter().filter(|one| matches(one, channel)) {
+        for pattern in session
+            .patterns
+            .iter()
+            .filter(|pattern| matches(pattern, channel))
+        {
             let words: [&[u8]; 4] = [b"pmessage", pattern, channel, message];
             let push = Reply::Push(words.map(Reply::bulk).into());
             state.messages.push((*client, push));
@@ -70,7 +74,7 @@ pub(super) fn unsubscribe(context: &mut Context<'_>, args: Args<'_>) -> CommandR
     Ok(several(replies.collect()))
 }
 
-/// Returns the confirmation of the command for this channel, with the current number of subscriptions.
+/// Returns the reply that confirms a subscription or its end, with the current number of subscriptions.
 fn confirmed(command: &str, channel: Reply, session: &Session) -> Reply {
     let count = session.channels.len() + session.patterns.len();
     Reply::Push(vec![

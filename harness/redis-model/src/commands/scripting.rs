@@ -62,7 +62,7 @@ fn run_script(
     let call = Call {
         client,
         from_script: true,
-        // A script sees RESP2, whichever protocol its client has chosen.
+        // Scripts receive RESP2 replies, even if the client has chosen RESP3.
         resp3: false,
         now,
         may_block: false,

@@ -21,7 +21,7 @@ pub(super) enum Condition<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Lease<'a> {
     /// No option given.
-    Unsaid,
+    Unspecified,
     /// `KEEPTTL` of `SET`.
     Keep,
     /// `PERSIST` of `GETEX`.
@@ -51,7 +51,7 @@ impl Unit {
     }
 
     /// Returns the unit of a command that is named after its unit.
-    pub(super) fn of_command(name: &str) -> Unit {
+    pub(super) fn for_command(name: &str) -> Unit {
         match name {
             "setex" | "expire" => Unit::Seconds,
             "psetex" | "pexpire" => Unit::Milliseconds,
@@ -88,13 +88,13 @@ pub(super) fn read_set<'a>(
 ) -> Result<Options<'a>, Refusal> {
     let mut options = Options {
         condition: Condition::Always,
-        lease: Lease::Unsaid,
+        lease: Lease::Unspecified,
         get: false,
     };
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         if let Some(condition) = condition(context, word, &mut words)? {
-            // NX may be repeated, but not combined with XX.
+            // NX may be repeated, but must not be combined with XX.
             let again = options.condition == condition && is_flag(condition);
             if options.condition != Condition::Always && !again {
                 return Err(Refusal::SYNTAX);
@@ -102,7 +102,9 @@ pub(super) fn read_set<'a>(
             options.condition = condition;
         } else if is_word(word, "GET") {
             options.get = true;
-        } else if is_word(word, "KEEPTTL") && matches!(options.lease, Lease::Unsaid | Lease::Keep) {
+        } else if is_word(word, "KEEPTTL")
+            && matches!(options.lease, Lease::Unspecified | Lease::Keep)
+        {
             options.lease = Lease::Keep;
         } else {
             options.lease = expiry(word, &mut words, options.lease)?;
@@ -125,7 +127,7 @@ fn condition<'a>(
     rest: &mut impl Iterator<Item = &'a [u8]>,
 ) -> Result<Option<Condition<'a>>, Refusal> {
     let version = context.state.version;
-    let is_unknown = |one: &&str| version.has_delex() && is_word(word, one);
+    let is_unknown = |option: &&str| version.has_delex() && is_word(word, option);
     Ok(Some(match word {
         _ if is_word(word, "NX") => Condition::Missing,
         _ if is_word(word, "XX") => Condition::Present,
@@ -141,11 +143,11 @@ fn condition<'a>(
 
 /// Parses the options of `GETEX`.
 pub(super) fn read_getex<'a>(words: &[&'a [u8]]) -> Result<Lease<'a>, Refusal> {
-    let mut lease = Lease::Unsaid;
+    let mut lease = Lease::Unspecified;
     let mut words = words.iter().copied();
     while let Some(word) = words.next() {
         lease = match lease {
-            Lease::Unsaid | Lease::Never if is_word(word, "PERSIST") => Lease::Never,
+            Lease::Unspecified | Lease::Never if is_word(word, "PERSIST") => Lease::Never,
             before => expiry(word, &mut words, before)?,
         };
     }
@@ -159,8 +161,8 @@ fn expiry<'a>(
 ) -> Result<Lease<'a>, Refusal> {
     let unit = Unit::read(word).ok_or(Refusal::SYNTAX)?;
     match before {
-        Lease::Unsaid => {}
-        // The same unit may be repeated. The last one counts.
+        Lease::Unspecified => {}
+        // The same unit may be repeated; then the last expiry counts.
         Lease::Until(other, _) if other == unit => {}
         _ => return Err(Refusal::SYNTAX),
     }

@@ -20,7 +20,7 @@ struct Query {
     by: By,
     reverse: bool,
     with_scores: bool,
-    /// Number of members to skip, and maximum number to return (negative: all).
+    /// Number of members to skip, and maximum number of members to return. A negative maximum means no limit.
     limit: Option<(i64, i64)>,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn zrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 }
 
 impl Query {
-    /// Parses the options. Those of `ZRANGE` may also select the kind of range and its direction.
+    /// Parses the options. `ZRANGE` also has options for the kind of range and for its direction.
     fn read(context: &mut Context<'_>, words: Args<'_>) -> Result<Query, Refusal> {
         let free = context.name == "zrange";
         let mut query = Query {
@@ -77,7 +77,7 @@ impl Query {
         };
         let set = context.sorted_set(args[1])?;
         let mut found = set.map_or_else(Vec::new, |set| range.select(set, self.reverse));
-        // A range of ranks silently ignores the only LIMIT that it allows (everything).
+        // A range of ranks accepts only a LIMIT without effect, so LIMIT applies only to scores.
         if let (By::Score, Some((skip, take))) = (self.by, self.limit) {
             let skip = usize::try_from(skip).unwrap_or(usize::MAX);
             found.drain(..skip.min(found.len()));
@@ -130,7 +130,7 @@ impl Range {
     }
 }
 
-/// Returns members with their scores: pairs in RESP3, one flat array in RESP2.
+/// Returns members with their scores, as pairs in RESP3 and as one flat array in RESP2.
 fn with_scores(context: &Context<'_>, found: &[(Vec<u8>, f64)]) -> Reply {
     let pair = |(member, score): &(Vec<u8>, f64)| [Reply::bulk(member), context.double(*score)];
     let pairs = found.iter().map(pair);

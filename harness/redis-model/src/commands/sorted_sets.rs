@@ -115,7 +115,7 @@ fn add_all(
             Reply::Int(0)
         });
     }
-    // A new set does not stay empty: without `XX` a missing member is always added.
+    // A set created here never stays empty, because a missing member is always added unless `XX` is given.
     let set = context.sorted_set_or_new(key)?;
     let (mut added, mut changed, mut last) = (0, 0, Ok(None));
     for (score, member) in pairs {

@@ -66,7 +66,7 @@ pub(super) fn setnx(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
 
 pub(super) fn setex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let (key, value) = (args[1], args[3]);
-    let at_ms = deadline_ms(context, Unit::of_command(context.name), args[2])?;
+    let at_ms = deadline_ms(context, Unit::for_command(context.name), args[2])?;
     context.state.expire(context.database, key, context.now);
     context.put(key, Value::String(value.to_vec()), Some(at_ms));
     context.reword(&[b"SET", key, value, b"PXAT", at_ms.to_string().as_bytes()]);
@@ -102,7 +102,7 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     };
     let is_over = until_ms.is_some_and(|at_ms| at_ms <= context.now.ms());
     match (expiry, until_ms) {
-        (Lease::Unsaid, _) => {}
+        (Lease::Unspecified, _) => {}
         (_, Some(_)) if is_over && !context.state.applying => {
             context.remove(key);
             context.reword(&[b"DEL", key]);
@@ -120,7 +120,7 @@ pub(super) fn getex(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
     Ok(Reply::Bulk(value))
 }
 
-/// Sets the expiry of an existing key. Returns `false` if the key had the same expiry already.
+/// Sets the expiry of an existing key. Returns `false` if the key already had the same expiry.
 fn set_expiry(context: &mut Context<'_>, key: &[u8], until_ms: Option<i64>) -> bool {
     let entry = context.entry(key);
     let changed =
@@ -169,7 +169,7 @@ pub(super) fn getrange(context: &mut Context<'_>, args: Args<'_>) -> CommandResu
         return Ok(Reply::Bulk(Vec::new()));
     };
     let len = bytes.len() as i64;
-    // Negative ends before the start are moved to the start, unless they are reversed.
+    // Negative positions before the start of the string count as its start, unless the range is reversed.
     let wrong = start < 0 && end < 0 && start > end;
     let end = if end < 0 {
         end.saturating_add(len).max(0)
@@ -278,8 +278,8 @@ pub(super) fn setbit(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
     Ok(Reply::Int(i64::from(was_set)))
 }
 
-/// Returns the string with zeros up to a length. `vec!` takes zeros from the system, which costs nothing: a script may
-/// ask for half a gigabyte.
+/// Returns the string padded with zero bytes to at least `length`. `vec!` gets zeroed memory from the system without
+/// writing to it, which matters because a script may request half a gigabyte.
 fn zero_padded(existing: Option<Vec<u8>>, length: usize) -> Vec<u8> {
     let bytes = existing.unwrap_or_default();
     if bytes.len() >= length {

@@ -14,8 +14,8 @@ pub(super) fn time(context: &mut Context<'_>, _: Args<'_>) -> CommandResult {
     Ok(Reply::bulks(parts.map(|part| part.to_string())))
 }
 
-/// Waits until replicas have the earlier changes of this connection. The backend reports the replicas' progress with
-/// `Server::set_acknowledged`.
+/// Waits until replicas have received the earlier changes of this connection. The backend reports the replicas'
+/// progress with `Server::set_acknowledged`.
 pub(super) fn wait(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let wanted = integer_argument(args[1])?;
     let timeout = integer_argument(args[2])

@@ -30,7 +30,7 @@ pub(super) fn watch(context: &mut Context<'_>, args: Args<'_>) -> CommandResult 
         return refuse("ERR WATCH inside MULTI is not allowed");
     }
     if session.dirty {
-        // The transaction is already broken.
+        // A watched key has already changed, so the transaction will fail anyway.
         return Ok(Reply::OK);
     }
     for key in &args[1..] {

@@ -1,10 +1,10 @@
-//! The arguments of a function, and errors about them as in Lua's own library.
+//! The arguments of a function call, and the errors that Lua's own library raises about arguments.
 
 use mlua::{Lua, MultiValue, Value};
 
 use super::convert::truncate;
 
-/// The arguments of a call. Places count from one, as in Lua's errors.
+/// The arguments of a call. Positions (`place`) count from one, as in Lua's errors.
 pub(super) struct Arguments<'a> {
     lua: &'a Lua,
     values: MultiValue,
@@ -25,7 +25,7 @@ impl<'a> Arguments<'a> {
         value.cloned().unwrap_or(Value::Nil)
     }
 
-    /// Returns the argument as a number; a numeric text counts, too.
+    /// Returns the argument as a number. Text that represents a number is converted.
     pub(super) fn number(&self, place: usize) -> mlua::Result<f64> {
         let number = self.lua.coerce_number(self.get(place))?;
         number.ok_or_else(|| self.wrong_type(place, "number"))
@@ -36,7 +36,7 @@ impl<'a> Arguments<'a> {
         Ok(truncate(self.number(place)?) as i32)
     }
 
-    /// Returns the argument as text; a number is converted.
+    /// Returns the argument as text. A number is converted.
     pub(super) fn text(&self, place: usize) -> mlua::Result<mlua::String> {
         let text = self.lua.coerce_string(self.get(place))?;
         text.ok_or_else(|| self.wrong_type(place, "string"))
@@ -52,7 +52,7 @@ impl<'a> Arguments<'a> {
         self.bad(place, &format!("{expected} expected, got {got}"))
     }
 
-    /// Returns an error about one argument, with the name by which the function was called.
+    /// Returns an error about one argument. The text contains the name by which the function was called.
     pub(super) fn bad(&self, place: usize, why: &str) -> mlua::Error {
         let names = self.lua.inspect_stack(0, |frame| {
             let names = frame.names();
@@ -71,7 +71,7 @@ impl<'a> Arguments<'a> {
         self.error(&text)
     }
 
-    /// Returns an error with the place in the script that called the function.
+    /// Returns an error whose text begins with the position of the call in the script.
     pub(super) fn error(&self, text: &str) -> mlua::Error {
         let place = self.lua.inspect_stack(1, |frame| {
             let line = frame.current_line()?;

@@ -1,4 +1,4 @@
-//! `redis.call`: from a script to the dispatcher and back.
+//! `redis.call`, which executes a command of a script and returns its reply.
 
 use std::sync::{Arc, Mutex};
 
@@ -33,7 +33,7 @@ pub(super) fn function(
     })
 }
 
-/// Returns the number of bytes of the texts among the words, an upper bound of what the command may store.
+/// Returns the total number of bytes of all text arguments, an upper bound of what the command can store.
 fn length(words: &MultiValue) -> u64 {
     let length = |word: &Value| match word {
         Value::String(text) => text.as_bytes().len() as u64,
@@ -42,7 +42,7 @@ fn length(words: &MultiValue) -> u64 {
     words.iter().map(length).sum()
 }
 
-/// Creates the Lua function that ends a script when it uses something that is not modelled.
+/// Creates the Lua function that ends a script that uses something that is not modelled.
 pub(super) fn refuse_function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, what: String| -> mlua::Result<()> {
@@ -61,7 +61,7 @@ enum Word<'a> {
 }
 
 impl Word<'_> {
-    fn of(value: &Value) -> Result<Word<'_>, Refusal> {
+    fn from_value(value: &Value) -> Result<Word<'_>, Refusal> {
         match value {
             Value::String(text) => Ok(Word::Text(text.as_bytes())),
             Value::Integer(number) => Ok(Word::Number(number.to_string())),
@@ -82,7 +82,7 @@ fn call(running: &mut ScriptContext, values: &MultiValue) -> Result<Reply, Refus
     if values.is_empty() {
         return refuse("ERR Please specify at least one argument for this redis lib call");
     }
-    let words = values.iter().map(Word::of);
+    let words = values.iter().map(Word::from_value);
     let words = words.collect::<Result<Vec<_>, _>>()?;
     let args: Vec<&[u8]> = words.iter().map(Word::bytes).collect();
     dispatch(&mut running.state, &mut running.caller, &args)

@@ -1,11 +1,11 @@
-//! Conversion from replies to Lua values, and back.
+//! Conversion between replies and Lua values.
 
 use mlua::{Lua, Table, Value};
 
 use super::super::Reply;
 use super::super::reply::Refusal;
 
-/// Maximum nesting. Deeper values are cut off, as Redis does when its C stack would overflow.
+/// Maximum nesting. A deeper value is replaced by an error, as on a real server when the Lua stack is full.
 const DEPTH: usize = 100;
 
 /// Converts a reply for a script.
@@ -53,7 +53,8 @@ pub(super) fn error_code(text: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Converts the result of a script to the reply for its client. An error names something that is not modelled.
+/// Converts the result of a script to the reply for its client. Returns an error if the result needs something that is
+/// not modelled.
 pub(super) fn to_reply(value: &Value) -> mlua::Result<Reply> {
     convert(value, 0)
 }
@@ -70,7 +71,7 @@ fn convert(value: &Value, depth: usize) -> mlua::Result<Reply> {
     })
 }
 
-/// Converts to a 64-bit integer like C on x86: a value out of range becomes the smallest integer.
+/// Converts a number to a 64-bit integer like C on x86, where a value out of range becomes the smallest integer.
 pub(super) fn truncate(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&number) {
@@ -103,7 +104,7 @@ fn table_reply(table: &Table, depth: usize) -> mlua::Result<Reply> {
             return Err(mlua::Error::runtime("scripts that return types of RESP3"));
         }
     }
-    // The table's length is not used: `t[2^29] = 1` can make it half a billion.
+    // The loop does not use the table's length, because `t[2^29] = 1` can make the length half a billion.
     let mut items = Vec::new();
     for place in 1.. {
         match table.raw_get::<Value>(place)? {
@@ -124,7 +125,7 @@ pub(super) fn error_text(raised: &Value, name: &[u8]) -> String {
         return "ERR a script raised a value that is not an error".to_owned();
     };
     let message = text_of(table, "err").ok().flatten();
-    // Redis 7.0 reads the missing text of an error and crashes. Newer versions send this reply.
+    // Redis 7.0 crashes if the text of an error is missing. Newer versions send this reply.
     let message = message.unwrap_or_else(|| "ERR unknown error".to_owned());
     match table.raw_get::<Value>("line") {
         Ok(Value::Integer(line)) => located(&message, name, line),

@@ -1,4 +1,4 @@
-//! The fuse: ends scripts that would otherwise run for ever, and those that take too much memory.
+//! Ends scripts that run for too long or use too much memory. The limits are called the fuse.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ const MEMORY: usize = 128 << 20;
 /// Lua's error text when it is out of memory.
 const NO_MEMORY: &str = "not enough memory";
 
-/// Reason why such a run is inconclusive.
+/// Reason why a run is inconclusive in which a script exceeded the memory limit.
 const MUCH_MEMORY: &str = "scripts that take more than 128 MiB";
 
 /// Installs the fuse in a Lua state.
@@ -36,7 +36,7 @@ pub(super) fn set(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<()> {
     })
 }
 
-/// Creates the Lua function that raises the error again if a script has caught it.
+/// Creates the Lua function that raises the fuse's error again if a script has caught it.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let shared = Arc::clone(shared);
     lua.create_function(move |_, ()| check(&mut lock(&shared)))
@@ -52,43 +52,43 @@ fn check(shared: &mut Shared) -> mlua::Result<()> {
     ))
 }
 
-/// Records something that is not modelled in the server on whose memory the script runs.
+/// Records in the state of the script's server that something is not modelled.
 fn remember(shared: &mut Shared, what: &str) {
     if let Some(running) = &mut shared.running {
         running.state.unknown.insert(what.to_owned());
     }
 }
 
-/// Frees the garbage of scripts if there is much of it. Lua itself waits until memory use has doubled, and would reach
-/// the limit first.
+/// Collects garbage if a Lua state uses more than half of its memory limit. Lua's own collector waits until memory use
+/// has doubled, which would exceed the limit.
 pub(super) fn collect(lua: &Lua) {
     if lua.used_memory() > MEMORY / 2 {
-        // A collection takes memory, too. If it fails, the next script is refused.
+        // The collection itself needs memory, so it runs without a limit. If it fails, the next script is refused.
         let _ = lua.set_memory_limit(0);
         let _ = lua.gc_collect();
         let _ = lua.set_memory_limit(MEMORY);
     }
 }
 
-/// Returns and records the refusal if `words` are the error of a script that ran out of memory.
+/// If `words` is the error text of a script that ran out of memory, records this and returns the refusal.
 pub(super) fn out_of_memory(state: &mut State, words: &str) -> Option<Refusal> {
-    let is_so = words.contains(NO_MEMORY);
-    is_so.then(|| state.not_modelled(MUCH_MEMORY))
+    let is_out_of_memory = words.contains(NO_MEMORY);
+    is_out_of_memory.then(|| state.not_modelled(MUCH_MEMORY))
 }
 
 /// Records that a script has caught an out-of-memory error.
 pub(super) fn record_caught(shared: &Mutex<Shared>, raised: &Value) {
-    let is_so = match raised {
+    let is_out_of_memory = match raised {
         Value::String(text) => *text.as_bytes() == *NO_MEMORY.as_bytes(),
         Value::Error(error) => error.to_string().contains(NO_MEMORY),
         _ => false,
     };
-    if is_so {
+    if is_out_of_memory {
         remember(&mut lock(shared), MUCH_MEMORY);
     }
 }
 
-/// Counts the work of a native function as instructions, about one for each byte or value.
+/// Counts the work of a native function as instructions, about one instruction for each byte or value.
 pub(super) fn charge(shared: &Mutex<Shared>, amount: u64) -> mlua::Result<()> {
     let mut shared = lock(shared);
     shared.spent = shared.spent.saturating_add(amount);

@@ -1,7 +1,7 @@
-//! `cjson.encode` and `cjson.decode`: JSON as far as locks use it.
+//! `cjson.encode` and `cjson.decode`, to the extent that locks use JSON.
 //!
-//! A Lua state gets the library when the first script names it, because most scripts do not. Its work counts as
-//! instructions: see [`fuse::charge`].
+//! The library is added to a Lua state when the first script mentions it, because most scripts do not use it. Its work
+//! counts as instructions; see [`fuse::charge`].
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
         let common = Arc::clone(&shared);
         let encode = lua.create_function(move |lua, values: MultiValue| {
             let mut writer = Writer {
-                arguments: only_one(Arguments::new(lua, values))?,
+                arguments: single_argument(Arguments::new(lua, values))?,
                 shared: &common,
                 text: Vec::new(),
             };
@@ -36,7 +36,7 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
         table.raw_set("encode", encode)?;
         let common = Arc::clone(&shared);
         let decode = lua.create_function(move |lua, values: MultiValue| {
-            let arguments = only_one(Arguments::new(lua, values))?;
+            let arguments = single_argument(Arguments::new(lua, values))?;
             let text = arguments.text(1)?;
             fuse::charge(&common, text.as_bytes().len() as u64)?;
             let mut reader = Reader {
@@ -53,7 +53,7 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
     })
 }
 
-fn only_one(arguments: Arguments<'_>) -> mlua::Result<Arguments<'_>> {
+fn single_argument(arguments: Arguments<'_>) -> mlua::Result<Arguments<'_>> {
     match arguments.count() {
         1 => Ok(arguments),
         _ => Err(arguments.bad(1, "expected 1 argument")),
@@ -122,21 +122,21 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Returns the length of a table that is written as an array, or zero for an object.
+    /// Returns the length of a table that is encoded as an array, or zero if it is encoded as an object.
     fn length(&self, table: &Table) -> mlua::Result<i64> {
-        let (mut most, mut count, mut is_array) = (0, 0i64, true);
+        let (mut max, mut count, mut is_array) = (0, 0i64, true);
         table.for_each(|key: Value, _: Value| {
             count += 1;
             match key {
-                Value::Integer(place) if place > 0 => most = most.max(place),
+                Value::Integer(place) if place > 0 => max = max.max(place),
                 _ => is_array = false,
             }
             fuse::charge(self.shared, 1)
         })?;
-        if is_array && most > count * 2 && most > 10 {
+        if is_array && max > count * 2 && max > 10 {
             return Err(self.cannot("table", "excessively sparse array"));
         }
-        Ok(if is_array { most } else { 0 })
+        Ok(if is_array { max } else { 0 })
     }
 
     fn number(&mut self, number: f64) -> mlua::Result<()> {
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the next byte that is not blank. A zero byte ends the text.
+    /// Skips blanks, and returns the next byte without consuming it. A zero byte ends the text.
     fn next(&mut self) -> Option<u8> {
         let rest = &self.text[self.at..];
         let blanks = rest.iter().take_while(|byte| b" \t\r\n".contains(byte));
@@ -214,8 +214,8 @@ impl Reader<'_> {
                     (b"false", Value::Boolean(false)),
                     (b"null", Value::NULL),
                 ];
-                let said = words.into_iter().find(|(word, _)| rest.starts_with(word));
-                let (word, value) = said.ok_or_else(|| self.expected("value"))?;
+                let found = words.into_iter().find(|(word, _)| rest.starts_with(word));
+                let (word, value) = found.ok_or_else(|| self.expected("value"))?;
                 self.at += word.len();
                 Ok(value)
             }
@@ -277,16 +277,17 @@ impl Reader<'_> {
         let length = rest.iter().take_while(belongs).count();
         let text = String::from_utf8_lossy(&rest[..length]);
         let digits = text.strip_prefix('-').unwrap_or(&text);
-        let leading_zero =
-            digits.starts_with('0') && digits[1..].starts_with(|it: char| it.is_ascii_digit());
-        let plain = digits.starts_with(|it: char| it.is_ascii_digit()) && !leading_zero;
+        let leading_zero = digits.starts_with('0')
+            && digits[1..].starts_with(|first: char| first.is_ascii_digit());
+        let plain = digits.starts_with(|first: char| first.is_ascii_digit()) && !leading_zero;
         let number = text.parse().ok().filter(|_| plain);
         let number = number.ok_or_else(|| self.unusual_number())?;
         self.at += length;
         Ok(number)
     }
 
-    /// Returns the error for a number outside JSON that `cjson` accepts: hexadecimal, infinite, with a leading zero.
+    /// Returns the error for a number that `cjson` accepts although JSON does not allow it: a hexadecimal or infinite
+    /// number, or one with a leading zero.
     fn unusual_number(&self) -> mlua::Error {
         fuse::not_modelled(self.shared, "such a number in cjson.decode")
     }

@@ -18,16 +18,17 @@ pub(super) fn quote(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
 }
 
-/// Parses a string that starts after its opening quote. Returns its contents and its end, or `None` if it is invalid.
+/// Parses a string whose opening quote precedes `begin`. Returns the string's contents and its end, or `None` if it is
+/// invalid.
 pub(super) fn unquote(text: &[u8], begin: usize) -> Option<(Vec<u8>, usize)> {
-    let (mut said, mut at) = (Vec::new(), begin);
+    let (mut unquoted, mut at) = (Vec::new(), begin);
     loop {
         match *text.get(at)? {
-            b'"' => return Some((said, at + 1)),
+            b'"' => return Some((unquoted, at + 1)),
             0 => return None,
-            b'\\' => at = escape(text, at, &mut said)?,
+            b'\\' => at = escape(text, at, &mut unquoted)?,
             byte => {
-                said.push(byte);
+                unquoted.push(byte);
                 at += 1;
             }
         }
@@ -35,7 +36,7 @@ pub(super) fn unquote(text: &[u8], begin: usize) -> Option<(Vec<u8>, usize)> {
 }
 
 /// Parses an escape, and returns its end.
-fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
+fn escape(text: &[u8], at: usize, unquoted: &mut Vec<u8>) -> Option<usize> {
     let byte = match *text.get(at + 1)? {
         byte @ (b'"' | b'\\' | b'/') => byte,
         b'b' => 8,
@@ -43,15 +44,15 @@ fn escape(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
         b'n' => b'\n',
         b'r' => b'\r',
         b't' => b'\t',
-        b'u' => return unicode(text, at, said),
+        b'u' => return unicode(text, at, unquoted),
         _ => return None,
     };
-    said.push(byte);
+    unquoted.push(byte);
     Some(at + 2)
 }
 
-/// Parses an escape with a code, or two that are a surrogate pair, and returns the end.
-fn unicode(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
+/// Parses one `\u` escape, or two that form a surrogate pair, and returns their end.
+fn unicode(text: &[u8], at: usize, unquoted: &mut Vec<u8>) -> Option<usize> {
     let (mut code, mut end) = (four_digits(text, at + 2)?, at + 6);
     if (0xd800..0xdc00).contains(&code) {
         if text.get(end..end + 2)? != b"\\u" {
@@ -64,9 +65,9 @@ fn unicode(text: &[u8], at: usize, said: &mut Vec<u8>) -> Option<usize> {
         code = 0x10000 + ((code & 0x3ff) << 10) + (low & 0x3ff);
         end += 6;
     }
-    // The second half of a pair alone is not a character.
+    // Half of a surrogate pair is not a character.
     let character = char::from_u32(code)?;
-    said.extend(character.encode_utf8(&mut [0; 4]).bytes());
+    unquoted.extend(character.encode_utf8(&mut [0; 4]).bytes());
     Some(end)
 }
 

@@ -1,4 +1,5 @@
-//! Scripts: real Lua 5.1 in Redis's environment, and a direct interpreter for simple scripts.
+//! Scripts. The real Lua 5.1 executes them in Redis's environment, except for simple scripts, which are interpreted
+//! directly.
 
 mod arguments;
 mod call;
@@ -24,8 +25,8 @@ use super::reply::Refusal;
 use super::state::State;
 pub(super) use scripts::{MISSING, Scripts};
 
-/// Error of a script that passes nearly as many values at once as Lua's stack can hold. The stack has less room here
-/// than on a real server.
+/// Lua's error for a script that passes nearly as many values at once as Lua's stack can hold. The stack is smaller
+/// here than on a real server.
 const NO_ROOM: &str = "C stack overflow";
 
 /// Name of a script: SHA-1 of its text, 40 lower-case hexadecimal digits.
@@ -42,7 +43,7 @@ struct Caller {
     call: Call,
     database: usize,
     no_writes: bool,
-    /// True once it has sent a write command. Redis then no longer stops it when it is out of memory.
+    /// Whether the script has sent a write command. Redis no longer stops such a script when memory is exhausted.
     wrote: bool,
 }
 
@@ -61,14 +62,14 @@ struct Engine {
     environment: Table,
     enter: Function,
     handler: Function,
-    /// Placeholder for the server's memory while a script has that memory.
+    /// Placeholder for the server's state while a script owns that state.
     spare: Option<Box<State>>,
-    /// All scripts that were ever compiled here, whether or not the current server has them.
+    /// All scripts that this Lua state has compiled, including scripts that the current server does not know.
     compiled: BTreeMap<Sha, Function>,
 }
 
-/// Locks the shared data. A panic while the lock was held has already ended the run; then the data is only read to
-/// report it.
+/// Locks the shared data. Ignores poisoning: the panic has already ended the run, and the data is only read to report
+/// the panic.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -104,7 +105,7 @@ impl Engine {
         })
     }
 
-    /// Compiles and stores a script, without its first line if that begins with `#!`.
+    /// Compiles and stores a script. The caller must remove a first line that begins with `#!`.
     fn compile(&mut self, sha: Sha, text: &[u8]) -> Result<Function, Refusal> {
         if let Some(function) = self.compiled.get(&sha) {
             return Ok(function.clone());
@@ -121,7 +122,7 @@ impl Engine {
                     mlua::Error::SyntaxError { message, .. } => message,
                     other => other.to_string(),
                 };
-                Refusal::of(format!(
+                Refusal::new(format!(
                     "ERR Error compiling script (new function): {reason}"
                 ))
             })?;
@@ -236,7 +237,7 @@ fn native(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Table> {
     Ok(native)
 }
 
-/// Converts a raised value to the table that Redis makes of it, with the script's line.
+/// Converts a raised value to the error table that Redis creates, with the line of the script.
 fn annotate(lua: &Lua, raised: Value) -> mlua::Result<Table> {
     let table = match raised::plain(lua, raised)? {
         Value::Table(table) => table,

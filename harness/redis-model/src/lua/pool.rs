@@ -1,11 +1,11 @@
-//! Lua states that outlive their servers.
+//! Lua states that are reused by later servers.
 //!
-//! Creating a Lua state, with the environment that Redis gives a script, takes longer than hundreds of commands, and a
-//! simulated run has a handful of servers. So a server's state is passed to the next server, which treats it as new and
-//! without scripts.
+//! Creating a Lua state, with the environment that Redis gives a script, takes longer than hundreds of commands, and
+//! every simulated run has several servers. So the Lua state of a removed server is given to a later server, which
+//! treats it as new and without scripts.
 //!
-//! That is sound because no script can change anything that the next one sees: the prelude omits every function that
-//! could.
+//! The reuse is safe because no script can leave a change that a later script could see: the prelude omits every
+//! function that could do so.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,8 +17,8 @@ static IDLE: Mutex<Vec<Engine>> = Mutex::new(Vec::new());
 /// Maximum number of idle states.
 const MAX_IDLE: usize = 128;
 
-/// Maximum number of scripts in a state that is reused, because scripts with arguments pasted into them would
-/// accumulate.
+/// Maximum number of scripts in a state that is reused. The limit keeps generated scripts, which differ in every call,
+/// from accumulating.
 const MAX_COMPILED: usize = 64;
 
 /// Returns a Lua state that scripts cannot distinguish from a new one.
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_known_to_no_other_server() {
+    fn script_is_known_only_to_its_server() {
         let sha = "e0e1f9fabfc9d4800c877a703b823ac0578ff8db";
         assert_eq!(fresh("return 1"), Reply::Int(1));
         let mut server = Server::new(ServerVersion::default());

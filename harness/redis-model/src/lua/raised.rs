@@ -6,7 +6,7 @@ use mlua::{LightUserData, Lua, Table, Value};
 
 use super::convert;
 
-/// An error as Redis raises it: a table with the text. Rust functions can only raise Rust errors, so the table is
+/// An error that Redis raises as a table with the text. Rust functions can only raise Rust errors, so the table is
 /// created where the error is caught.
 #[derive(Debug)]
 pub(super) struct Raised(pub String);
@@ -39,7 +39,7 @@ pub(super) fn plain(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     Ok(Value::String(lua.create_string(reason(&error))?))
 }
 
-/// Returns the text of an error without the binding's additions.
+/// Returns the text of an error without the text that the Lua binding adds.
 fn reason(error: &mlua::Error) -> String {
     match error {
         mlua::Error::RuntimeError(text) => text.clone(),
@@ -54,7 +54,7 @@ pub(super) fn readonly_mark() -> LightUserData {
     LightUserData((&raw const MARK).cast_mut().cast())
 }
 
-/// Returns an error for one of Redis's tables, whose metatable Lua would bypass.
+/// Returns an error if the table is one of Redis's protected tables. Their metatable does not stop native functions.
 pub(super) fn check_writable(table: &Table) -> mlua::Result<()> {
     let readonly = match table.metatable() {
         Some(protection) => protection.raw_get::<bool>(readonly_mark())?,

@@ -1,4 +1,4 @@
-//! The scripts of a server, and the two ways of executing them.
+//! The scripts of a server, which are executed by Lua or by the direct interpreter.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Scripts {
         }
     }
 
-    /// Removes all scripts. The Lua state returns to the pool, unless it has compiled too many.
+    /// Removes all scripts. The Lua state returns to the pool, unless it has compiled too many scripts.
     pub(crate) fn flush(&mut self) {
         self.known.clear();
         if let Some(engine) = self.engine.take() {
@@ -54,8 +54,8 @@ impl Scripts {
         }
     }
 
-    /// Returns `true` if Lua has no room for another script. Scripts that a reused state has compiled before do not
-    /// count, because they would make runs differ.
+    /// Returns `true` if Lua has no room for another script. Scripts that a reused Lua state compiled for earlier
+    /// servers do not count, because otherwise the result would depend on earlier runs.
     pub(crate) fn is_full(&self) -> bool {
         self.known.len() >= MAX_SCRIPTS
     }
@@ -85,7 +85,7 @@ impl Scripts {
         let engine = match self.engine.take() {
             Some(engine) => engine,
             None => pool::lend().map_err(|error| {
-                Refusal::of(format!("ERR the model of Redis has no Lua: {error}"))
+                Refusal::new(format!("ERR the model of Redis has no Lua: {error}"))
             })?,
         };
         Ok(self.engine.insert(engine))
@@ -132,18 +132,18 @@ pub(crate) const MISSING: Refusal = Refusal::fixed("NOSCRIPT No matching script.
 /// Maximum number of scripts. Lua has handles for 8000 values, and each script takes one.
 const MAX_SCRIPTS: usize = 4000;
 
-/// Maximum number of cached simple scripts. The next constant limits their length.
+/// Maximum number of cached simple scripts.
 const MAX_REMEMBERED: usize = 32;
 const MAX_REMEMBERED_LENGTH: usize = 4096;
 
 thread_local! {
-    /// Cache of parsed simple scripts, because every node of every run gets the same few.
+    /// Cache of parsed simple scripts. It helps because every node of every run receives the same few scripts.
     static READ: RefCell<Vec<(Vec<u8>, Sha, Script)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns the script if it can be executed without Lua.
 fn simple(version: ServerVersion, body: &[u8]) -> Option<(Sha, Script)> {
-    // The cache is for all versions, and only some accept the first line of such a script.
+    // The cache is shared by all versions, but only some versions accept a first line that begins with `#!`.
     if body.starts_with(b"#!") && !version.since_70() {
         return None;
     }

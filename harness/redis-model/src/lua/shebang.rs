@@ -3,8 +3,8 @@
 use super::super::ServerVersion;
 use super::super::reply::{Refusal, refuse};
 
-/// Splits off the first line of a script. Returns the rest, and whether the line promises not to write, or `None` if
-/// there is no such line.
+/// Splits off the first line of a script if it begins with `#!`. Returns whether that line has the flag `no-writes`
+/// (`None` if there is no such line), and the rest of the script.
 pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<bool>, &[u8]), Refusal> {
     if !body.starts_with(b"#!") {
         return Ok((None, body));
@@ -36,6 +36,6 @@ pub(super) fn read(version: ServerVersion, body: &[u8]) -> Result<(Option<bool>,
             }
         }
     }
-    // The line break stays, so that error texts count lines from the shebang.
+    // The rest begins with the line break, so that the line numbers in errors stay correct.
     Ok((Some(no_writes), &body[end..]))
 }

@@ -7,7 +7,8 @@ use mlua::{Function, Lua, MultiValue, Table, Value};
 use super::arguments::Arguments;
 use super::{Shared, fuse, raised};
 
-/// Creates the function for scripts. It raises the same errors as Lua's own function, which then does the work.
+/// Creates the function for scripts. The function raises the same errors as Lua's own function, and calls that function
+/// to insert the value.
 pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<Function> {
     let own: Function = lua.globals().get::<Table>("table")?.raw_get("insert")?;
     let shared = Arc::clone(shared);
@@ -24,7 +25,8 @@ pub(super) fn function(lua: &Lua, shared: &Arc<Mutex<Shared>>) -> mlua::Result<F
             3 => {
                 let place = arguments.int(2)?;
                 raised::check_writable(&table)?;
-                // The insertion moves every following element, and the fuse cannot interrupt it.
+                // The insertion moves all following elements, which the fuse cannot interrupt, so it is counted in
+                // advance.
                 let end = i64::try_from(table.raw_len()).unwrap_or(i64::MAX);
                 let moved = end.saturating_sub(i64::from(place)).max(0);
                 fuse::charge(&shared, moved.cast_unsigned())?;

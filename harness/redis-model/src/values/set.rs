@@ -1,4 +1,4 @@
-//! Sets: sorted while all members are integers, otherwise in insertion order.
+//! Sets, which are sorted while all members are integers and otherwise keep their insertion order.
 
 use std::ops::Deref;
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_sorted_until_a_word_comes() {
+    fn integers_are_sorted_until_a_word_is_added() {
         let mut set = Set::default();
         for member in ["10", "9", "-1", "9"] {
             set.add(member.as_bytes());

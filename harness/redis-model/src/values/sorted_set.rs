@@ -1,4 +1,4 @@
-//! Sorted sets: members by score, equal scores by bytes.
+//! Sorted sets. Members are ordered by score, and members with equal scores by their bytes.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,8 @@ pub(in super::super) struct SortedSet {
     order: BTreeSet<Entry>,
 }
 
-/// The position of a member. Scores are never NaN, because a command that would produce it is refused, and never -0.
+/// The sort key of a member. The score is never −0 and never NaN, because a command that would result in NaN is
+/// refused.
 #[derive(Debug, Clone, PartialEq)]
 struct Entry {
     score: f64,
@@ -78,7 +79,7 @@ impl SortedSet {
     }
 }
 
-/// One end of a score range: `5`, `(5`, `-inf`.
+/// One end of a range of scores, such as `5`, `(5` or `-inf`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in super::super) struct Bound {
     value: f64,
@@ -86,7 +87,7 @@ pub(in super::super) struct Bound {
 }
 
 impl Bound {
-    /// Parses a bound.
+    /// Parses one end of a range.
     pub(in super::super) fn read(text: &[u8]) -> Option<Bound> {
         let (exclusive, number) = match text {
             [b'(', rest @ ..] => (true, rest),

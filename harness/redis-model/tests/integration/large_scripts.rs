@@ -34,7 +34,7 @@ fn a_call_may_have_nearly_as_many_words_as_lua_unpacks() {
     assert_eq!(run(script, &[]), (Reply::Int(7900), 0));
 }
 
-/// Only the first result counts. Once, the twentieth result ended a process with checks in Lua.
+/// Only the first result counts. A regression test: the twentieth result once crashed a process with assertions in Lua.
 #[test]
 fn a_script_may_return_many_values() {
     for script in [

@@ -1,7 +1,7 @@
-//! Scripts that the model executes without Lua return the same replies as with it.
+//! Scripts that the model executes without Lua return the same replies with Lua.
 //!
-//! Every script is run twice on servers in the same state: unchanged, and after an empty `do end`, which has no effect
-//! but makes Lua execute it.
+//! Every script is run twice on servers in the same state: unchanged, and with an empty `do end` before it, which has
+//! no effect but makes Lua execute the script.
 
 use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 use proptest::prelude::*;
@@ -128,7 +128,7 @@ fn fixed_scripts_agree() {
         "#!lua\nreturn redis.call('INCR', 'text')",
     ] {
         for how in ["EVAL", "EVAL_RO"] {
-            // The first line must stay the first.
+            // The `#!` line must remain the first line.
             match script.strip_prefix("#!") {
                 None => drop(both_ways_agree(how, script)),
                 Some(rest) => {

@@ -10,13 +10,13 @@ fn server(version: ServerVersion) -> (Server, ClientId) {
     (server, client)
 }
 
-fn say_at(server: &mut Server, client: ClientId, line: &str, at_ms: i64) -> Reply {
+fn execute_at(server: &mut Server, client: ClientId, line: &str, at_ms: i64) -> Reply {
     let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
     server.execute(client, &words, Now::from_ms(at_ms))
 }
 
-fn say(server: &mut Server, client: ClientId, line: &str) -> Reply {
-    say_at(server, client, line, START_MS)
+fn execute(server: &mut Server, client: ClientId, line: &str) -> Reply {
+    execute_at(server, client, line, START_MS)
 }
 
 fn error(text: &'static str) -> Reply {
@@ -24,21 +24,24 @@ fn error(text: &'static str) -> Reply {
 }
 
 #[test]
-fn set_ifeq_comes_with_the_versions_that_have_it() {
+fn only_some_versions_have_set_ifeq() {
     use ServerVersion::*;
     for version in ServerVersion::ALL {
         let (mut server, client) = server(version);
-        say(&mut server, client, "SET lock mine");
-        let taken = say(&mut server, client, "SET lock again IFEQ mine PX 1000");
-        let stolen = say(&mut server, client, "SET lock theirs IFEQ mine");
+        execute(&mut server, client, "SET lock mine");
+        let taken = execute(&mut server, client, "SET lock again IFEQ mine PX 1000");
+        let stolen = execute(&mut server, client, "SET lock theirs IFEQ mine");
         if matches!(version, Redis62 | Redis70 | Redis80) {
             assert_eq!(taken, error("ERR syntax error"), "{version:?}");
         } else {
             assert_eq!((taken, stolen), (Reply::OK, Reply::Nil), "{version:?}");
-            let old = say(&mut server, client, "SET lock third IFEQ again GET");
+            let old = execute(&mut server, client, "SET lock third IFEQ again GET");
             assert_eq!(old, Reply::bulk("again"));
-            assert_eq!(say(&mut server, client, "SET none x IFEQ y"), Reply::Nil);
-            let both = say(&mut server, client, "SET lock x IFEQ y NX");
+            assert_eq!(
+                execute(&mut server, client, "SET none x IFEQ y"),
+                Reply::Nil
+            );
+            let both = execute(&mut server, client, "SET lock x IFEQ y NX");
             assert_eq!(both, error("ERR syntax error"));
         }
         assert!(server.unknown_commands().is_empty());
@@ -46,25 +49,25 @@ fn set_ifeq_comes_with_the_versions_that_have_it() {
 }
 
 #[test]
-fn compare_and_delete_comes_with_the_versions_that_have_it() {
+fn only_some_versions_have_compare_and_delete() {
     use ServerVersion::*;
     for version in ServerVersion::ALL {
         let (mut server, client) = server(version);
-        say(&mut server, client, "SET lock mine");
-        let delex = say(&mut server, client, "DELEX lock IFEQ theirs");
-        let delifeq = say(&mut server, client, "DELIFEQ lock theirs");
+        execute(&mut server, client, "SET lock mine");
+        let delex = execute(&mut server, client, "DELEX lock IFEQ theirs");
+        let delifeq = execute(&mut server, client, "DELIFEQ lock theirs");
         assert_eq!(delex.is_error(), version != Redis84, "{version:?}");
         assert_eq!(delifeq.is_error(), version != Valkey91, "{version:?}");
         // A command that the version lacks is modelled, so it is not recorded as unknown.
         assert!(server.unknown_commands().is_empty());
     }
     let (mut server, client) = server(Redis84);
-    say(&mut server, client, "SET lock mine");
+    execute(&mut server, client, "SET lock mine");
     assert_eq!(
-        say(&mut server, client, "DELEX lock IFEQ mine"),
+        execute(&mut server, client, "DELEX lock IFEQ mine"),
         Reply::Int(1)
     );
-    assert_eq!(say(&mut server, client, "DELEX lock"), Reply::Int(0));
+    assert_eq!(execute(&mut server, client, "DELEX lock"), Reply::Int(0));
 }
 
 /// Each request is answered with an error, and recorded by name.
@@ -91,7 +94,7 @@ fn unknown_command_is_an_error_and_is_named() {
         ("DELEX lock IFNE b", "DELEX with anything but IFEQ"),
     ] {
         let (mut server, client) = server(ServerVersion::Redis84);
-        assert!(say(&mut server, client, line).is_error(), "{line}");
+        assert!(execute(&mut server, client, line).is_error(), "{line}");
         let unknown: Vec<&String> = server.unknown_commands().iter().collect();
         assert_eq!(unknown, [name], "{line}");
     }
@@ -219,23 +222,23 @@ fn scripts_cannot_leave_anything_behind() {
 #[test]
 fn a_clock_that_jumps_takes_keys_along() {
     let (mut server, client) = server(ServerVersion::Redis70);
-    say(&mut server, client, "SET lock mine PX 1000");
+    execute(&mut server, client, "SET lock mine PX 1000");
     // Redis removes the key once the clock is past the expiry.
     assert_eq!(
-        say_at(&mut server, client, "EXISTS lock", START_MS + 1000),
+        execute_at(&mut server, client, "EXISTS lock", START_MS + 1000),
         Reply::Int(1)
     );
     assert_eq!(
-        say_at(&mut server, client, "EXISTS lock", START_MS + 1001),
+        execute_at(&mut server, client, "EXISTS lock", START_MS + 1001),
         Reply::Int(0)
     );
-    assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(0));
-    say(&mut server, client, "SET lock mine PX 1000");
+    assert_eq!(execute(&mut server, client, "EXISTS lock"), Reply::Int(0));
+    execute(&mut server, client, "SET lock mine PX 1000");
     // No command accessed the key while the clock was ahead. After the clock is set back the key exists again, unless
     // the background cycle was faster.
-    assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(1));
+    assert_eq!(execute(&mut server, client, "EXISTS lock"), Reply::Int(1));
     server.expire_cycle(Now::from_ms(START_MS + 60_000));
-    assert_eq!(say(&mut server, client, "EXISTS lock"), Reply::Int(0));
+    assert_eq!(execute(&mut server, client, "EXISTS lock"), Reply::Int(0));
 }
 
 #[test]
@@ -243,8 +246,8 @@ fn full_servers_refuse_writes_that_need_memory() {
     let (mut server, client) = server(ServerVersion::Redis70);
     server.set_out_of_memory(true);
     let oom = error("OOM command not allowed when used memory > 'maxmemory'.");
-    assert_eq!(say(&mut server, client, "SET lock mine"), oom);
-    assert_eq!(say(&mut server, client, "DEL lock"), Reply::Int(0));
+    assert_eq!(execute(&mut server, client, "SET lock mine"), oom);
+    assert_eq!(execute(&mut server, client, "DEL lock"), Reply::Int(0));
     // A script is only stopped before its first write (as in Redis 7.0.15).
     let late = server.execute(
         client,
@@ -259,7 +262,7 @@ fn full_servers_refuse_writes_that_need_memory() {
     assert_eq!(late, Reply::OK);
     server.set_out_of_memory(false);
     server.set_acknowledged(2, 0);
-    assert_eq!(say(&mut server, client, "WAIT 1 0"), Reply::Int(2));
+    assert_eq!(execute(&mut server, client, "WAIT 1 0"), Reply::Int(2));
 }
 
 #[test]
@@ -268,68 +271,77 @@ fn wait_ends_when_enough_replicas_have_it_or_by_time() {
     let reader = server.connect();
     server.record_effects(true);
     server.set_acknowledged(2, 0);
-    say(&mut server, writer, "SET lock mine");
+    execute(&mut server, writer, "SET lock mine");
     // A client that has sent no command since then has no writes to wait for.
-    assert_eq!(say(&mut server, reader, "WAIT 2 0"), Reply::Int(2));
-    assert_eq!(say(&mut server, writer, "WAIT 2 100"), Reply::Blocked);
+    assert_eq!(execute(&mut server, reader, "WAIT 2 0"), Reply::Int(2));
+    assert_eq!(execute(&mut server, writer, "WAIT 2 100"), Reply::Blocked);
     assert!(server.waits_for_replicas());
     let over = server.next_timeout().unwrap();
     server.time_out(over);
     assert_eq!(server.take_messages(), [(writer, Reply::Int(0))]);
 
-    assert_eq!(say(&mut server, writer, "WAIT 1 0"), Reply::Blocked);
+    assert_eq!(execute(&mut server, writer, "WAIT 1 0"), Reply::Blocked);
     assert_eq!(server.next_timeout(), None);
     server.set_acknowledged(2, 1);
     assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
     assert!(!server.waits_for_replicas());
     // More replicas than exist: WAIT lasts until its timeout, and returns the actual number.
-    assert_eq!(say(&mut server, writer, "WAIT 3 100"), Reply::Blocked);
+    assert_eq!(execute(&mut server, writer, "WAIT 3 100"), Reply::Blocked);
     server.time_out(server.next_timeout().unwrap());
     assert_eq!(server.take_messages(), [(writer, Reply::Int(2))]);
     // A transaction does not wait.
-    say(&mut server, writer, "MULTI");
-    say(&mut server, writer, "WAIT 3 0");
+    execute(&mut server, writer, "MULTI");
+    execute(&mut server, writer, "WAIT 3 0");
     let done = Reply::Array(vec![Reply::Int(2)]);
-    assert_eq!(say(&mut server, writer, "EXEC"), done);
+    assert_eq!(execute(&mut server, writer, "EXEC"), done);
     // Without a link no replica has any change.
     server.set_acknowledged(0, 1);
-    assert_eq!(say(&mut server, reader, "WAIT 1 5"), Reply::Blocked);
+    assert_eq!(execute(&mut server, reader, "WAIT 1 5"), Reply::Blocked);
 }
 
 #[test]
 fn blocking_commands_end_by_an_element_or_by_time() {
     let (mut server, first) = server(ServerVersion::Redis70);
     let second = server.connect();
-    assert_eq!(say(&mut server, first, "BLPOP queue 1.5"), Reply::Blocked);
-    assert_eq!(say(&mut server, second, "RPUSH queue a"), Reply::Int(1));
+    assert_eq!(
+        execute(&mut server, first, "BLPOP queue 1.5"),
+        Reply::Blocked
+    );
+    assert_eq!(execute(&mut server, second, "RPUSH queue a"), Reply::Int(1));
     let served = Reply::Array(vec![Reply::bulk("queue"), Reply::bulk("a")]);
     assert_eq!(server.take_messages(), [(first, served)]);
-    assert_eq!(say(&mut server, second, "EXISTS queue"), Reply::Int(0));
-    assert_eq!(say(&mut server, first, "BLPOP queue 1.5"), Reply::Blocked);
+    assert_eq!(execute(&mut server, second, "EXISTS queue"), Reply::Int(0));
+    assert_eq!(
+        execute(&mut server, first, "BLPOP queue 1.5"),
+        Reply::Blocked
+    );
     let due = server.next_timeout().expect("a deadline");
     assert_eq!(due, Now::from_ms(START_MS + 1500));
     server.time_out(due);
     assert_eq!(server.take_messages(), [(first, Reply::NilArray)]);
-    assert_eq!(say(&mut server, first, "BLPOP queue 0"), Reply::Blocked);
+    assert_eq!(execute(&mut server, first, "BLPOP queue 0"), Reply::Blocked);
     server.disconnect(first);
-    assert_eq!(say(&mut server, second, "RPUSH queue a"), Reply::Int(1));
-    assert_eq!(say(&mut server, second, "LLEN queue"), Reply::Int(1));
+    assert_eq!(execute(&mut server, second, "RPUSH queue a"), Reply::Int(1));
+    assert_eq!(execute(&mut server, second, "LLEN queue"), Reply::Int(1));
 }
 
 #[test]
 fn keys_survive_in_snapshots_and_go_by_eviction_and_flush() {
     let (mut server, client) = server(ServerVersion::Redis70);
-    say(&mut server, client, "SET lock mine PX 1000");
+    execute(&mut server, client, "SET lock mine PX 1000");
     let saved = server.snapshot();
     let held = server.held_value(0, b"lock").expect("the key is there");
     assert_eq!(held.expires_ms, Some(START_MS + 1000));
-    say(&mut server, client, "WATCH lock");
+    execute(&mut server, client, "WATCH lock");
     assert!(server.evict(0, b"lock"));
     assert!(!server.evict(0, b"lock"));
-    say(&mut server, client, "MULTI");
-    assert_eq!(say(&mut server, client, "EXEC"), Reply::NilArray);
+    execute(&mut server, client, "MULTI");
+    assert_eq!(execute(&mut server, client, "EXEC"), Reply::NilArray);
     server.restore(saved.clone());
-    assert_eq!(say(&mut server, client, "GET lock"), Reply::bulk("mine"));
+    assert_eq!(
+        execute(&mut server, client, "GET lock"),
+        Reply::bulk("mine")
+    );
     assert_eq!(server.snapshot(), saved);
     server.flush();
     assert_eq!(server.snapshot(), Keyspace::default());
@@ -349,7 +361,7 @@ fn effects_are_absolute() {
         "EXPIRE fence -1",
         "GET none",
     ] {
-        say(&mut server, client, line);
+        execute(&mut server, client, line);
     }
     let effects: Vec<String> = server
         .take_effects()

@@ -85,7 +85,7 @@ mod tests {
             let end = EndSeen {
                 how: how.map(str::to_owned),
                 within: Duration::from_secs(3),
-                left: left.iter().map(|it| (*it).to_owned()).collect(),
+                left: left.iter().map(|process| (*process).to_owned()).collect(),
             };
             describe_outcome(judge_sigterm(&end, is_contained))
         };

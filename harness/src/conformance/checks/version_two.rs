@@ -22,7 +22,7 @@ pub(super) async fn waiting_client_does_not_block_others(clients: &mut Clients) 
     if !clients.offers(LockFeature::Clients) {
         return not_offered("no `clients`");
     }
-    // Start a new process, because the old one has served a single client without a number.
+    // Start a new process, because the old process has served a single client without a number.
     clients.kill(Who::Two).await;
     let outcome = two_clients(clients).await;
     clients.kill(Who::Two).await;

@@ -103,7 +103,7 @@ fn command_that_replaces_a_value_by_the_same_one_ends_it() {
             record.into_event(0, 0)
         };
         let ended = ended_values(&[written(0, "SET"), written(1, name)]) == 1;
-        let replaces = CommandKind::of(name, "") == Some(CommandKind::Replaces);
+        let replaces = CommandKind::for_command(name, "") == Some(CommandKind::Replaces);
         assert_eq!(ended, replaces, "{name}");
     }
 }

@@ -1,18 +1,13 @@
 //! Replaces the addresses that Redis Cluster servers announce with the addresses of one worker's links.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::net::SocketAddr;
 
 use crate::proxy::addresses::address_rewrite::{Item, items};
-use crate::proxy::addresses::cluster_topology::with_known_servers;
-
-/// Maps an address that servers announce (`HOST:PORT`) to the address of a worker's link.
-pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
+use crate::proxy::addresses::cluster_topology::{ClusterMap, MAX_PLACE, with_known_servers};
 
 /// Returns a complete reply in which the addresses of the run's servers are replaced by the addresses of the links, in
-/// `MOVED` and `ASK` and, if `lists_servers` is set, in lists of servers. Also returns the address of a foreign server to
-/// which a redirection leads or which is listed as a master.
+/// `MOVED` and `ASK` and, if `lists_servers` is set, in lists of servers. Also returns the address of a foreign server
+/// to which a redirection leads or which is listed as a master.
 pub(in crate::proxy) fn with_links<'a>(
     reply: &'a [u8],
     map: &ClusterMap,
@@ -59,9 +54,6 @@ fn redirection_place<'a>(item: &Item<'a>) -> Option<&'a [u8]> {
 const FOREIGN: &[u8] =
     b"-ERR PICKLOCK the server redirects to an address that is not one of the run\r\n";
 
-/// Maximum number of bytes of an address.
-pub(super) const MAX_PLACE: usize = 300;
-
 /// Replaces the address in an error such as `-MOVED 3999 127.0.0.1:6381`.
 fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
     let items = items(reply);
@@ -73,6 +65,8 @@ fn redirection(reply: &[u8], map: &ClusterMap) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     #[track_caller]
@@ -205,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_servers_are_left_out_of_shards_and_lists_of_sentinels() {
+    fn foreign_servers_are_left_out_of_shards_and_sentinel_lists() {
         let server = |host: &str, port: u16, role: &str| {
             format!(
                 "*6\r\n$4\r\nrole\r\n${}\r\n{role}\r\n$8\r\nendpoint\r\n${}\r\n{host}\r\n$8\r\ntls-port\r\n:{port}\r\n",

@@ -18,7 +18,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::clock::nanos;
 use crate::proxy::LinkId;
-use crate::proxy::addresses::cluster_addresses::{ClusterMap, with_links};
+use crate::proxy::addresses::cluster_addresses::with_links;
+use crate::proxy::addresses::cluster_topology::ClusterMap;
 use crate::proxy::links::Proxy;
 use crate::proxy::proxy_state::{ProxyState, TaskGuard};
 use crate::proxy::resource_exhaustion::ProxyIncident;

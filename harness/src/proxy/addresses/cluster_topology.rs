@@ -1,14 +1,20 @@
 //! Replies that list servers: `CLUSTER SLOTS`, `SHARDS`, `NODES` and `REPLICAS`, and descriptions with an address and a
 //! port, as Sentinels send them.
 //!
-//! The address of a server of the run is replaced with that of the worker's link to it. Other servers, such as replicas,
-//! are left out: their addresses were not agreed to, and traffic to them would bypass the proxy. Other addresses in
-//! the description of a server, such as its host name, are left out, too.
+//! The address of a server of the run is replaced with that of the worker's link to it. Other servers, such as
+//! replicas, are left out: their addresses were not agreed to, and traffic to them would bypass the proxy. Other
+//! addresses in the description of a server, such as its host name, are left out, too.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use crate::proxy::addresses::address_rewrite::{Item, bulk_string, items};
-use crate::proxy::addresses::cluster_addresses::{ClusterMap, MAX_PLACE};
+
+/// Maps an address that servers announce (`HOST:PORT`) to that of a worker's link.
+pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;
+
+/// Maximum number of bytes of an address.
+pub(super) const MAX_PLACE: usize = 300;
 
 /// The flags of servers in `CLUSTER NODES`.
 const FLAGS: [&str; 10] = [

@@ -3,5 +3,5 @@
 pub(super) mod address_rewrite;
 pub(super) mod cluster_addresses;
 pub(super) mod cluster_link;
-mod cluster_topology;
+pub(super) mod cluster_topology;
 pub(super) mod sentinel_link;

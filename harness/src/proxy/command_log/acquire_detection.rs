@@ -35,7 +35,7 @@ pub enum Acquired {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CommandEffect {
     /// Whether the command gave a lock a new owner.
-    pub took: bool,
+    pub took_lock: bool,
     /// The lock whose key the command changed.
     pub lock: Option<u32>,
 }
@@ -90,7 +90,7 @@ impl Acquired {
     pub(crate) fn from_effect(effect: Option<CommandEffect>, phase: Phase) -> Self {
         match (effect, phase) {
             (None, _) => Acquired::Unknown,
-            (Some(effect), Phase::Acquire) if effect.took => Acquired::Lock,
+            (Some(effect), Phase::Acquire) if effect.took_lock => Acquired::Lock,
             (Some(effect), Phase::Release) if effect.lock.is_some() => Acquired::Released,
             (Some(_), _) => Acquired::Nothing,
         }
@@ -100,17 +100,18 @@ impl Acquired {
 /// Returns `false` for a command that never changes a key. `command` is in upper case.
 pub(crate) fn may_write(command: &str) -> bool {
     let writes = |kind: CommandKind| kind.writes() || kind.takes();
-    !command.is_empty() && CommandKind::of(command, "").is_none_or(writes)
+    !command.is_empty() && CommandKind::for_command(command, "").is_none_or(writes)
 }
 
 /// Returns `false` for a command that never takes a lock. `command` is in upper case.
 pub(crate) fn may_take(command: &str) -> bool {
-    !command.is_empty() && CommandKind::of(command, "").is_none_or(CommandKind::takes)
+    !command.is_empty() && CommandKind::for_command(command, "").is_none_or(CommandKind::takes)
 }
 
 /// Returns `false` for a command that never takes a lock whose key is free. `command` is in upper case.
 pub(crate) fn may_take_free_key(command: &str) -> bool {
-    !command.is_empty() && CommandKind::of(command, "").is_none_or(CommandKind::takes_free_key)
+    !command.is_empty()
+        && CommandKind::for_command(command, "").is_none_or(CommandKind::takes_free_key)
 }
 
 #[cfg(test)]
@@ -136,7 +137,7 @@ mod tests {
         );
         drop(receiver.recv().await);
         let took = CommandEffect {
-            took: true,
+            took_lock: true,
             lock: Some(0),
         };
         let (effect, ()) = tokio::join!(queries.query(1, 7, Some(3)), async {

@@ -2,8 +2,8 @@
 //!
 //! A server's report identifies a client by its address, and contains neither workers nor attempts. So each connection
 //! introduces itself with an `ECHO` of its number, and its requests are kept in order: each line of the report about
-//! that connection belongs to the next request. Servers do not report requests that they refuse, and administrative
-//! ones, so requests whose name and arguments do not match the line are skipped.
+//! that connection belongs to the next request. Servers report neither refused requests nor administrative requests, so
+//! requests whose name and arguments do not match the line are skipped.
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Mutex;
@@ -246,8 +246,8 @@ impl SentRequests {
     }
 
     /// Returns `true` if the node, according to a reply before `before_ns`, has executed a command that names a lock's
-    /// key but has not reported it. A running node may still report recent commands. It reports commands in order, so a
-    /// command is certainly unreported if a later one was reported.
+    /// key but has not reported it. A running node may still report recent commands. A server reports commands in
+    /// order, so a command is certainly unreported if a later command was reported.
     #[cfg(feature = "servers")]
     pub(crate) fn has_unreported(&self, node: usize, before_ns: u64) -> bool {
         let connections = lock(&self.connections);

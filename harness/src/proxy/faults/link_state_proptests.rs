@@ -162,7 +162,7 @@ impl Oracle {
         }
     }
 
-    /// Returns when the first frame can be forwarded, or `None` if it waits for more than time.
+    /// Returns the time at which the first frame can be forwarded, or `None` if the frame waits for another event.
     fn next_ns(&self) -> Option<u64> {
         let first = self.waiting.first()?;
         let held = first
@@ -205,8 +205,8 @@ impl Machine {
         }
     }
 
-    /// Sends every frame that can be sent now. Returns when to call this again, or `None` if the first frame waits for
-    /// more than time.
+    /// Sends every frame that can be sent now. Returns the time of the next call, or `None` if the first frame waits
+    /// for another event.
     fn settle(&mut self, now_ns: u64) -> Option<u64> {
         loop {
             match self.link.step(now_ns) {

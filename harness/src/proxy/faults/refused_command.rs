@@ -19,7 +19,7 @@ pub(in crate::proxy) fn refuses(error: ServerError, command: &str) -> bool {
     if command.is_empty() {
         return false;
     }
-    let Some(kind) = CommandKind::of(command, "") else {
+    let Some(kind) = CommandKind::for_command(command, "") else {
         return true;
     };
     match error {

@@ -44,7 +44,8 @@ mod tests {
             Belonging::Dir("/tmp/picklock-with blank".into()),
             Belonging::Containers("run".into()),
         ];
-        let orders = belongings.map(|it| [Order::Remember(it.clone()), Order::Forget(it)]);
+        let orders = belongings
+            .map(|belonging| [Order::Remember(belonging.clone()), Order::Forget(belonging)]);
         let owner = Order::Owner("1:2:boot:3".into());
         let orders = orders.into_iter().flatten().chain([owner]);
         for order in orders {

@@ -1,4 +1,4 @@
-//! Combines hosts, network and nodes into a backend, with one file per group of its traits.
+//! A backend made of simulated hosts, a network and nodes. Each file implements one group of the backend traits.
 
 mod links;
 mod nodes;
@@ -39,12 +39,12 @@ pub(in crate::sim) struct Parts<'a> {
     pub(in crate::sim) interceptor: Arc<dyn Interceptor>,
     pub(in crate::sim) log: Option<CommandLog>,
     pub(in crate::sim) monitor: Watchdog,
-    /// Creates the observers of the nodes, if the run is observed.
+    /// Creates the observers of the nodes. `None` if the run is not observed.
     pub(in crate::sim) observers: Option<NodeObservers>,
     pub(in crate::sim) budget: Rc<RunBudget>,
 }
 
-/// The simulated backend. A task must run its network, see [`SimBackend::network`].
+/// The simulated backend. The caller must run [`SimBackend::network`] in a task.
 pub struct SimBackend {
     lock: LockFactory,
     /// Determines which clients share a process.
@@ -55,7 +55,7 @@ pub struct SimBackend {
     network: Rc<Network>,
     budget: Rc<RunBudget>,
     hosts: RefCell<BTreeMap<usize, Host>>,
-    /// Decides which of a worker's tasks runs first after a freeze.
+    /// Random numbers that decide which of a worker's tasks runs first after a freeze.
     wakings: RefCell<StdRng>,
     walls: RefCell<BTreeMap<usize, SimWallClock>>,
 }
@@ -70,7 +70,7 @@ impl SimBackend {
         let node = |number: usize| {
             let (replicas, persistence) = (topology.replicas, topology.persistence);
             let mut node = Node::new(spec.model(), replicas, persistence, &clock);
-            // The server with the stock has no lock keys.
+            // The server that stores the stock has no lock keys.
             if number < nodes {
                 node.watch_keys(KeyWatch::new(Rc::clone(&locks)));
                 if let (Some(sent), Some(observers)) = (&sent, &observers) {
@@ -85,7 +85,7 @@ impl SimBackend {
             }
             node
         };
-        // With `stock_in = "redis"` the stock has its own server.
+        // With `stock_in = "redis"`, a separate server stores the stock.
         let store = usize::from(spec.scenario.workload.stock_in == StockPlace::Redis);
         let wakings = rng::stream(spec.seed, "wakings", 0);
         let network = Network::new(
@@ -115,7 +115,7 @@ impl SimBackend {
         Rc::clone(&self.network)
     }
 
-    /// Applies `act` to every running client in the worker's process. Returns an error if there is none.
+    /// Applies `act` to every running client in the worker's process. Returns an error if no client is running.
     fn each_host(&self, worker: usize, act: impl Fn(&Host)) -> Result<(), Refusal> {
         let hosts = self.hosts.borrow();
         let peers = self.workload.process_peers(worker);
@@ -170,7 +170,7 @@ impl SimBackend {
     }
 }
 
-/// Returns an error for a dead node: it cannot be paused, resumed or killed, just like a real server.
+/// Returns an error if the node is down: like a real server, it then cannot be paused, resumed or killed.
 fn must_be_up(it: &Node, node: usize) -> Result<(), Refusal> {
     if it.up {
         return Ok(());
@@ -188,7 +188,7 @@ impl Backend for Rc<SimBackend> {
     }
 }
 
-/// The simulation declares that it has no Sentinels, so these methods are not called.
+/// The simulation declares that it has no Sentinels, so the driver does not call these methods.
 impl Sentinels for Rc<SimBackend> {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
         let what = format!("there are no Sentinels that could fail over node {node}");
@@ -197,7 +197,7 @@ impl Sentinels for Rc<SimBackend> {
 
     async fn demoted_by_sentinels(&self, _node: usize) {}
 
-    async fn failed_over_unasked(&self, _node: usize) -> bool {
+    async fn failed_over_spontaneously(&self, _node: usize) -> bool {
         false
     }
 }

@@ -8,25 +8,25 @@ use crate::sim::node::Node;
 
 impl Nodes for Rc<SimBackend> {
     async fn pause_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, |it, _| {
-            must_be_up(it, node)?;
-            it.paused = true;
+        self.network.with_node(node, |target, _| {
+            must_be_up(target, node)?;
+            target.paused = true;
             Ok(())
         })
     }
 
     async fn resume_node(&self, node: usize) -> Result<(), Refusal> {
         // A node that was killed during the pause stays down.
-        if self.network.with_node(node, |it, _| it.up) {
+        if self.network.with_node(node, |target, _| target.up) {
             self.network.resume(node);
         }
         Ok(())
     }
 
     async fn crash_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, |it, now_ns| {
-            must_be_up(it, node)?;
-            it.crash(now_ns);
+        self.network.with_node(node, |target, now_ns| {
+            must_be_up(target, node)?;
+            target.crash(now_ns);
             Ok(())
         })?;
         self.network.cut(None, Some(&[node]));
@@ -34,11 +34,11 @@ impl Nodes for Rc<SimBackend> {
     }
 
     async fn restart_node(&self, node: usize) -> Result<(), Refusal> {
-        self.network.with_node(node, |it, now_ns| {
-            if it.up {
+        self.network.with_node(node, |target, now_ns| {
+            if target.up {
                 return Err(Refusal::Failed(format!("node {node} is up")));
             }
-            it.restart(now_ns);
+            target.restart(now_ns);
             Ok(())
         })
     }
@@ -53,7 +53,7 @@ impl Replication for Rc<SimBackend> {
     }
 
     async fn fail_over(&self, node: usize) -> Result<(), Refusal> {
-        // The old master's clients are disconnected before the new master is available.
+        // The old master's clients lose their connections before the new master is available.
         self.network.cut(None, Some(&[node]));
         if !self.network.with_node(node, Node::fail_over) {
             return Err(no_replica(node));
@@ -64,15 +64,15 @@ impl Replication for Rc<SimBackend> {
 
 impl Clocks for Rc<SimBackend> {
     async fn set_node_clock(&self, node: usize, off_ns: i64) -> Result<(), Refusal> {
-        self.network.with_node(node, |it, _| {
-            it.set_clock_off(off_ns);
-            must_be_up(it, node)?;
-            if it.paused {
+        self.network.with_node(node, |target, _| {
+            target.set_clock_off(off_ns);
+            must_be_up(target, node)?;
+            if target.paused {
                 return Err(Refusal::Failed(format!("node {node} is paused")));
             }
             Ok(())
         })?;
-        // Clients whose timeout has elapsed by this clock get their reply.
+        // Sends the replies to blocked clients whose timeout has elapsed according to the changed clock.
         (self.network).time_out(self.network.clock.now_ns(), node);
         self.network.endpoint.notify();
         Ok(())
@@ -86,15 +86,15 @@ impl Clocks for Rc<SimBackend> {
 
 impl Data for Rc<SimBackend> {
     async fn change_data(&self, node: usize, change: &DataChange) -> Result<u64, Refusal> {
-        self.network.with_node(node, |it, now_ns| {
-            // A resource can be given back to a dead or frozen node, which uses it when it continues.
+        self.network.with_node(node, |target, now_ns| {
+            // A resource can be given back to a dead or frozen node, which uses the resource when it runs again.
             if !matches!(change, DataChange::Replenish(_)) {
-                must_be_up(it, node)?;
-                if it.paused {
+                must_be_up(target, node)?;
+                if target.paused {
                     return Err(Refusal::Failed(format!("node {node} is paused")));
                 }
             }
-            Ok(it.change_data(change, now_ns))
+            Ok(target.change_data(change, now_ns))
         })
     }
 }

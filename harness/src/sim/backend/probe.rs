@@ -13,9 +13,9 @@ use crate::sim::network::LATENCY;
 const STOCK_SERVER_AWAY: Duration = Duration::from_micros(100);
 
 impl StockServer for Rc<SimBackend> {
-    async fn ask_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
+    async fn query_stock_server(&self, command: &[&str]) -> Result<Option<i64>, Refusal> {
         let args: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
-        // The commands travel both ways on a network without faults.
+        // The command and its reply travel on a network without faults.
         tokio::time::sleep(STOCK_SERVER_AWAY).await;
         let reply = self
             .network
@@ -37,7 +37,7 @@ impl StockServer for Rc<SimBackend> {
 
 impl Probe for Rc<SimBackend> {
     async fn key_ttl_ms(&self, node: usize, key: &str) -> Option<i64> {
-        // Like a command on a separate connection, it is executed after everything still in flight.
+        // Like a command on a separate connection, PTTL is executed after all commands still in flight.
         let slowest = Duration::from_nanos(LATENCY.end);
         tokio::time::sleep(slowest + Duration::from_millis(1)).await;
         self.network.with_node(node, |node, now_ns| {
@@ -58,7 +58,10 @@ impl KeyHistory for Rc<SimBackend> {
 
     async fn keys_of(&self, node: usize, locks: &[String]) -> Vec<Vec<String>> {
         let keys = locks.iter();
-        let keys = keys.map(|lock| self.network.with_node(node, |it, _| it.watch.keys_of(lock)));
+        let keys = keys.map(|lock| {
+            self.network
+                .with_node(node, |target, _| target.watch.keys_of(lock))
+        });
         keys.collect()
     }
 }

@@ -76,7 +76,7 @@ impl Workers for Rc<SimBackend> {
         } else {
             First::Background
         };
-        // A worker that was killed during the freeze need not continue.
+        // It is not an error if the worker was killed during the freeze.
         self.each_host(worker, |host| host.thaw(first)).or(Ok(()))
     }
 
@@ -105,7 +105,7 @@ impl Workers for Rc<SimBackend> {
         Ok(())
     }
 
-    /// Stops polling the worker's loop. Its process and its connections stay alive.
+    /// Stops polling the worker's loop. The worker's process and connections stay alive.
     async fn block_worker(
         &self,
         worker: usize,

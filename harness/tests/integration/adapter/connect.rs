@@ -31,7 +31,7 @@ async fn restarted_server_is_reconnected() {
         for _ in 0..3 {
             let error = set(&mut node, "k").await.unwrap_err();
             assert!(error.is_io_error(), "{error}");
-            // It failed because there is no server, not because of a timeout.
+            // The command failed because there is no server, not because of a timeout.
             assert!(!error.is_timeout(), "{error}");
         }
         server.start_again();
@@ -120,7 +120,7 @@ async fn echo(node: &mut Node, word: &str) -> RedisResult<String> {
     redis::cmd("ECHO").arg(word).query_async(node).await
 }
 
-/// A reply must not be matched to the command before, whose reply never arrived.
+/// A reply must not be matched to the preceding command, whose reply never arrived.
 #[tokio::test]
 async fn command_after_a_lost_reply_gets_its_own() {
     let (url, serving) = swallowing_server().await;
@@ -131,7 +131,7 @@ async fn command_after_a_lost_reply_gets_its_own() {
     serving.abort();
 }
 
-/// The caller's own timeout ends first, as redlock's does.
+/// The caller's timeout ends before the connection's, as in redlock.
 #[tokio::test]
 async fn command_after_a_cancelled_one_gets_its_own() {
     let (url, serving) = swallowing_server().await;

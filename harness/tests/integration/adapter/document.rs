@@ -17,7 +17,8 @@ fn after<'a>(arrow: &'a str, text: &'a str) -> impl Iterator<Item = &'a str> {
         .filter_map(move |line| line.strip_prefix(arrow))
 }
 
-/// Asserts that every field of the example is known: it is still there when the message is serialized again.
+/// Asserts that every field of the example is known, by checking that it is still present after the message is
+/// serialized again.
 fn assert_nothing_lost(line: &str, again: Value) {
     let Value::Object(original) = serde_json::from_str(line).unwrap() else {
         panic!("not an object: {line}");

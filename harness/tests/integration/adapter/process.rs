@@ -91,7 +91,7 @@ async fn exited_worker_cannot_be_frozen_or_thawed() {
             "{error}"
         );
     }
-    // Killing it is not an error, and returns how it really ended.
+    // Killing an exited process is not an error, and returns how the process really ended.
     assert_eq!(control.kill().await, "exited with status 3");
     assert_eq!(state(control.pid()), None, "it was reaped");
     // Later reads return the exit again.
@@ -122,7 +122,7 @@ async fn garbage_is_reported_and_later_requests_are_answered() {
     for (kind, start, length, fault) in [
         ("text", "Connected to Redis!", 19, ProtocolFault::NotJson),
         ("foreign", "{\"status\": \"ok\"}", 16, ProtocolFault::NoKind),
-        // Including the ellipsis.
+        // The length includes the ellipsis.
         ("huge", "xxx", 201, ProtocolFault::TooLong),
     ] {
         let mut talk = Talk::with_adapter("garbage.py", &["acquire", kind]);
@@ -143,7 +143,7 @@ async fn hanging_worker_does_not_answer_and_can_be_killed() {
     let mut talk = Talk::with_adapter("hang.py", &["acquire"]);
     talk.answer(init(vec![])).await;
     talk.send(acquire("k", 1000)).await;
-    // The next request is answered, the one before never was.
+    // The next request is answered although the preceding request never was.
     let id = talk.send(RequestKind::Ping).await;
     let output = talk.worker.stdout.next().await;
     assert!(

@@ -1,4 +1,5 @@
-//! The worker's end in virtual time within this process: in-memory streams and a scripted lock.
+//! The worker's end of the protocol, in virtual time and within this process, with in-memory streams and a scripted
+//! lock.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -378,7 +379,7 @@ async fn notice_precedes_the_next_reply() {
 #[tokio::test(start_paused = true)]
 async fn invalid_request_gets_a_usage_error() {
     with_worker(async |driver| {
-        // With an `id`, so that it can be answered.
+        // Invalid requests with an `id`, so that they can be answered.
         for line in [
             r#"{"id":5,"op":"dance"}"#,
             r#"{"id":5,"op":"acquire","key":"k"}"#,
@@ -390,7 +391,7 @@ async fn invalid_request_gets_a_usage_error() {
             assert_eq!(reply["id"], json!(5), "{line}");
             assert_eq!(reply["definite"], json!(true), "{line}");
         }
-        // Without an `id`.
+        // Invalid requests without an `id`.
         for line in [
             "",
             "hello",

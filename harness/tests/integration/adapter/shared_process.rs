@@ -13,7 +13,7 @@ use tokio::task::LocalSet;
 
 use super::talk::{init, project_root};
 
-/// A process, its clients, and what must live as long as they do.
+/// A process, its clients, and the directory that they use.
 struct Shared {
     lines: Vec<ClientLine>,
     _process: (Rc<SharedProcess>, WorkerControl, TempDir),

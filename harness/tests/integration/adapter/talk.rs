@@ -44,7 +44,7 @@ impl Talk {
         std::fs::read_to_string(self.logs.path().join("stderr.log")).unwrap()
     }
 
-    /// Waits for the number that the worker writes into its log, which arrives on another path than the replies.
+    /// Waits for the number that the worker writes into its log. The log is read separately from the replies.
     pub async fn logged_number(&self) -> u32 {
         loop {
             let log = self.log();

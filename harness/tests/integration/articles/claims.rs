@@ -26,8 +26,8 @@ fn finally_del_removes_anothers_lock() {
     }
 }
 
-/// After a freeze, either the watchdog's report of the loss is first, or the client's own write.
-/// The seed decides, and both happen on a real machine.
+/// After a freeze, either the watchdog reports the loss first, or the client writes first. The seed decides the order;
+/// on a real machine both orders occur.
 #[test]
 fn frozen_renewing_holder_may_or_may_not_stop_in_time() {
     let outcome = run(&catalog("gc-pause").seeds(0..12), "watchdog");
@@ -68,7 +68,7 @@ fn crash_between_setnx_and_expire_blocks_everyone_forever() {
     }
 }
 
-/// A holder that freezes between reading and deleting the key, until its successor is in its section.
+/// A holder that freezes between reading and deleting the key, and continues when its successor is in its section.
 fn frozen_in_release(command: &str) -> Trial {
     scenario(&format!(
         r#"
@@ -91,7 +91,7 @@ fn get_then_del_races() {
     outcome.assert_violated(Property::Lease, Cause::StolenRelease);
 }
 
-/// At the same trigger, the change that `WATCH` has noticed makes the transaction fail.
+/// With `WATCH`, the same trigger makes the transaction fail, because the key has changed.
 #[test]
 fn watch_detects_the_race_of_get_then_del() {
     for command in ["WATCH", "GET"] {

@@ -38,11 +38,11 @@ fn two_dead_holders(sleeper: bool) -> Trial {
     trial.option("retry_jitter", "0ms")
 }
 
-/// A client that loses has still overwritten the winner's expiry with its own.
+/// A client that loses the GETSET has nevertheless overwritten the winner's expiry.
 #[test]
 fn getset_losers_prolong_the_expiry() {
     let ttl_ns = 1_000_000_000;
-    // From the grant of the holder that dies second to the next grant.
+    // Returns the time from the grant of the second holder that dies to the next grant.
     let held_ns = |trial: &Trial| {
         let outcome = run(trial, "getset");
         let between = |run| {
@@ -76,7 +76,7 @@ fn skewed_clocks_break_getset() {
     outcome.assert_violated(Property::Lease, Cause::ClockSkew);
     outcome.assert_violated(Property::Resource, Cause::ClockSkew);
     outcome.assert_violated(Property::Ownership, Cause::StolenRelease);
-    // A lock that leaves the expiry to Redis does not use its own clock.
+    // These locks leave the expiry to Redis, so the clients' clocks do not matter.
     for name in ["setnx-expire", "set-nx-px", "watchdog", "redlock"] {
         let outcome = run(&catalog("clock-skew"), name);
         outcome.assert_held(Property::Lease);
@@ -84,7 +84,7 @@ fn skewed_clocks_break_getset() {
     }
 }
 
-/// Kleppmann's figure: client 1 on A, B and C, client 2 on C, D and E.
+/// Kleppmann's figure, in which client 1 locks A, B and C, and client 2 locks C, D and E.
 #[test]
 fn server_clock_breaks_redlock_with_exactly_three_nodes() {
     for name in ["redlock", "redlock-renewing"] {

@@ -35,7 +35,7 @@ fn redlock_survives_the_failover_of_one_node() {
     }
 }
 
-/// The replica acknowledged the key, and then received no more from its master.
+/// The replica acknowledges the key, and then receives no more changes from its master.
 #[test]
 fn replicated_holds_while_every_replica_acknowledged() {
     let outcome = run(&catalog("master-failover-synced"), "replicated");
@@ -44,7 +44,7 @@ fn replicated_holds_while_every_replica_acknowledged() {
     outcome.assert_held(Property::Resource);
 }
 
-/// If the replica receives nothing, no client gets a lock that a failover would lose.
+/// If the replica receives no changes, no client gets a lock that a failover would lose.
 #[test]
 fn replicated_refuses_an_unreplicated_grant() {
     let outcome = run(&catalog("master-failover"), "replicated");
@@ -75,7 +75,7 @@ fn redlock_loses_with_exactly_three_nodes_and_one_empty_restart() {
         outcome.assert_violated(Property::Lease, Cause::QuorumErosion);
         outcome.assert_violated(Property::Exclusion, Cause::QuorumErosion);
         outcome.assert_violated(Property::Resource, Cause::QuorumErosion);
-        // With five nodes it can lose one.
+        // With five nodes the lock tolerates the loss of one.
         let all = run(&catalog("node-restart"), name);
         all.assert_held(Property::Lease);
         all.assert_held(Property::Resource);
@@ -97,7 +97,7 @@ fn delayed_restart_longer_than_the_ttl_repairs_it() {
     }
 }
 
-/// A delay shorter than the lease repairs nothing: the first holder's lease is still valid.
+/// After a delay shorter than the lease, the first holder's lease is still valid.
 #[test]
 fn delayed_restart_shorter_than_the_ttl_does_not_repair_it() {
     let delayed = scenario(
@@ -135,7 +135,7 @@ fn everysec_persistence_does_not_repair_it() {
         );
         outcome.assert_violated(Property::Lease, Cause::QuorumErosion);
         outcome.assert_violated(Property::Resource, Cause::QuorumErosion);
-        // Persistence that syncs every write repairs it.
+        // Persistence that syncs every write prevents the violation.
         let outcome = run(
             &with_persistence("quorum-erosion", Persistence::AofAlways),
             name,
@@ -155,7 +155,7 @@ fn everysec_persistence_loses_a_lock_younger_than_a_second() {
     run(&catalog("node-restart-everysec"), "redlock").assert_held(Property::Lease);
 }
 
-/// Only the last second is lost; an older lock survives.
+/// Only writes of the last second are lost, so an older lock survives.
 #[test]
 fn everysec_persistence_keeps_a_lock_older_than_a_second() {
     let older = scenario(

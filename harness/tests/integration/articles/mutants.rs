@@ -1,4 +1,4 @@
-//! Positive controls: each mutant is caught, and the lock that it was derived from is not accused.
+//! Positive controls: each mutant is caught, and the correct lock from which it was derived is not accused.
 
 use picklock_harness::check::{Cause, Property};
 
@@ -6,7 +6,7 @@ use super::{catalog, run, scenario};
 
 #[test]
 fn phantom_extend_is_caught() {
-    // The section is not finished when the holder continues, so the renewal comes before the release.
+    // The holder is still in its section when it continues after the freeze, so the renewal precedes the release.
     let trial = scenario(
         r#"
         [workload]

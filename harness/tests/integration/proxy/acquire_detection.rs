@@ -1,4 +1,4 @@
-//! A reply waits until it is known whether its command took a lock, if the interceptor waits for that.
+//! If the interceptor requires it, a reply waits until it is known whether its command took a lock.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use super::node::Redis;
 use super::{LINK, intercepted, proxy, within};
 
 const TOOK: CommandEffect = CommandEffect {
-    took: true,
+    took_lock: true,
     lock: Some(0),
 };
 
@@ -148,7 +148,7 @@ async fn derived_key_is_known_from_its_first_reply_on() {
     proxy.set_phase(LINK.worker, 1, Phase::Acquire);
     let mut client = Client::connect(proxy.open(LINK, redis.address).await.unwrap()).await;
     client.send("SETNX 5f2a me").await;
-    // No key was written before it, so it names no known key.
+    // No key was written before this command, so the command names no known key.
     let query = within("a query", queries.recv()).await.unwrap();
     assert_eq!(query.number, None);
     query.reply.send(CommandEffect::default()).unwrap();
@@ -178,7 +178,7 @@ async fn derived_key_is_known_from_its_first_reply_on() {
     assert_eq!(named, expected);
 }
 
-/// Commands that a holder sends on its own count, too: it may renew without a pause.
+/// Commands that a holder sends in the background count, too, because a lock may renew without a pause.
 #[tokio::test]
 async fn commands_are_counted_for_waiters_and_holders() {
     let redis = Redis::start().await;

@@ -28,7 +28,7 @@ async fn address_that_is_not_one_of_the_run_reaches_no_client() {
     let mut received = Vec::new();
     for reply in &replies {
         client.send("CLUSTER SLOTS").await;
-        node.exactly(30).await;
+        node.exactly(28).await;
         node.write(reply.as_bytes()).await;
         received.push(String::from_utf8(client.reply_bytes().await).unwrap());
     }

@@ -33,8 +33,8 @@ fn expected_outcomes(pairs: &[(&str, FrameOutcome)]) -> Vec<(String, FrameOutcom
         .collect()
 }
 
-/// Gives the proxy time to do what it must not do: all ready tasks run, and round trips of a neighbour show that
-/// the proxy is not merely slow.
+/// Gives the proxy time for an action that it must not take. All ready tasks run, and round trips on a neighbouring
+/// link show that the proxy is not merely slow.
 async fn neighbour_passes(neighbour: &mut Client) {
     for _ in 0..3 {
         assert_eq!(neighbour.ask("PING").await, "+PONG\\r\\n");
@@ -215,7 +215,7 @@ async fn assert_held_and_released_in_order(direction: Direction) {
         client.send(&format!("RPUSH list {number}")).await;
     }
     neighbour_passes(&mut neighbour).await;
-    // Whether the fault has affected all of them yet or not, no reply arrives before it is lifted.
+    // No reply arrives before the fault is lifted, even if the fault has not affected all frames yet.
     while proxy.affected_frames(fault) < 20 {
         neighbour_passes(&mut neighbour).await;
     }
@@ -260,7 +260,7 @@ async fn assert_delayed_concurrently(direction: Direction) {
     proxy.impose(on(direction, Effect::Delay { by, jitter }));
     for number in 0..10 {
         client.send(&format!("RPUSH list {number}")).await;
-        // Each is sent in its own chunk, slightly later than the one before.
+        // Each command is sent in a separate chunk, slightly later than the preceding command.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     for number in 1..=10 {
@@ -280,8 +280,8 @@ async fn assert_delayed_concurrently(direction: Direction) {
         assert!(u128::from(sent(entry) - entry.at_ns) >= by.as_nanos());
     }
     assert!(entries.is_sorted_by_key(sent));
-    // All were read before the first was forwarded, and the last did not wait for nine delays before its own, as it
-    // would if they were served one after the other.
+    // All frames were read before the first was forwarded. The last frame waited for one delay and not for ten, so the
+    // delays ran at the same time.
     assert!(
         entries[9].at_ns < sent(&entries[0]),
         "the frames were read one by one"

@@ -1,4 +1,4 @@
-//! How connections end, and where they lead.
+//! The end and the redirection of connections.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

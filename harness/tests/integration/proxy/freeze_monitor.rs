@@ -18,7 +18,7 @@ async fn only_data_written_before_the_freeze_is_allowed() {
     assert_eq!(node.exactly(14).await, b"*1\r\n$4\r\nPING\r\n");
     assert!(proxy.freeze_monitor().has_sent_data(0) && !proxy.freeze_monitor().has_sent_data(1));
     assert_eq!(proxy.freeze_monitor().freeze_breach(0), None);
-    // The second one exceeds what the kernel may have counted at both ends.
+    // The second command exceeds the number of bytes that the kernel may have counted at both ends.
     for _ in 0..2 {
         client.send("PING").await;
         node.exactly(14).await;

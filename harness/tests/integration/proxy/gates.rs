@@ -1,4 +1,4 @@
-//! An interceptor's barrier stops exactly the frame that it was shown.
+//! An interceptor's barrier stops exactly the frame for which it was returned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -56,7 +56,7 @@ async fn stopped_request_has_not_reached_the_server() {
         Client::connect(address).await,
         Client::connect(address).await,
     );
-    // In one write: frames ahead of the stopped frame must pass, frames behind it must not.
+    // All commands are sent in one write. Frames before the stopped frame must pass, and frames after it must not.
     let words = |text: &'static str| pack(text.split(' ').map(str::as_bytes));
     let burst = [
         words("SETNX lock:1 me"),

@@ -1,4 +1,4 @@
-//! The proxy between real sockets: what passes unchanged, what each fault does, and what a barrier stops.
+//! The proxy between real sockets: unchanged frames, the effect of each fault, and barriers.
 
 mod acquire_detection;
 mod client;

@@ -1,4 +1,4 @@
-//! Without faults the proxy changes nothing, and the log contains what passed.
+//! Without faults the proxy changes nothing, and the log contains all frames.
 
 use picklock_harness::proxy::{FrameOutcome, LogEntry, Proxy};
 use picklock_scenarios::{Direction, Phase};
@@ -278,7 +278,7 @@ fn cut_at(bytes: &[u8], cuts: &[prop::sample::Index]) -> Vec<Vec<u8>> {
     pieces.filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Generates pieces of RESP and of nonsense, so that the nonsense occurs at interesting places.
+/// Generates pieces of RESP mixed with random bytes, so that the random bytes occur within valid frames.
 fn nonsense() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..40),

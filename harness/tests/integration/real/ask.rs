@@ -6,10 +6,10 @@ use picklock_harness::servers::ServerAddress;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisResult};
 
-/// Long enough for any server that is not frozen, however busy the machine is.
+/// Timeout for servers that are not frozen. It is long enough for a very busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Short, because every use waits for all of it.
+/// Timeout for servers that should be frozen. It is short because every passing test waits this long.
 const FROZEN_PATIENCE: Duration = Duration::from_millis(300);
 
 async fn connect(address: ServerAddress, within: Duration) -> RedisResult<MultiplexedConnection> {
@@ -49,7 +49,7 @@ pub async fn ask_while_roles_change(address: ServerAddress, words: &[&str]) -> S
 }
 
 /// Sets a key, and waits until `replicas` replicas have it. WAIT refers to the writes of its own connection, so both
-/// commands use the same one.
+/// commands use the same connection.
 pub async fn set_with_replicas(master: ServerAddress, key: &str, value: &str, replicas: usize) {
     let mut connection = connect(master, 2 * PATIENCE).await.unwrap();
     let (_, acknowledged): (String, usize) = redis::pipe()

@@ -147,7 +147,7 @@ async fn check_connections(test: &TestBackend) {
     // The backend's own connection still works.
     let evict = DataChange::Evict(vec![LOCK.into()]);
     assert_eq!(change(evict).await, Ok(1));
-    // No other client gets the slot of the old one.
+    // After the old client has left, no other client may get its slot.
     drop(old);
     refusal(test.node, &["PING"]).await;
     change(DataChange::Replenish(Resource::Connections))

@@ -1,4 +1,4 @@
-//! Nothing outlives a run: a run is killed with SIGKILL, and everything that it has started must disappear.
+//! A run is killed with SIGKILL. Everything that the run has started must disappear.
 //!
 //! Every run of Picklock sweeps up after dead runs when it starts, even in another process. `scripts/test` therefore
 //! runs these tests while nothing else runs.
@@ -19,7 +19,7 @@ use super::docker::containers_of;
 use super::exclusive::Exclusive;
 use super::reexecution::{in_the_role_of, reaper};
 
-/// How long the machine may take to clean up. Only a failing test waits for all of it.
+/// How long the clean-up may take. Only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Excludes the other tests here, whose sweep would clean up after a doomed run whose reaper does not.
@@ -35,7 +35,7 @@ const LAYOUT: Layout = Layout {
     clocks_shift: false,
 };
 
-/// The role of the run that is killed: starts everything that a run can start, prints what that is, and waits.
+/// The role of the run that is killed: starts everything that a run can start, prints a list of it, and waits.
 pub fn run_until_killed(backend: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,6 +1,6 @@
 //! Helper processes of the tests: this test binary, executed again in a role.
 //!
-//! The binary crate has subcommands for that; the tests of a library only have themselves.
+//! The binary crate has subcommands for such processes; a library only has its test binary.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

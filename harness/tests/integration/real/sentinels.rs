@@ -1,4 +1,4 @@
-//! Sentinels with real servers: they know each other, they promote a replica, and they make the stale master a replica.
+//! Sentinels with real servers find each other, promote a replica, and turn the stale master into a replica.
 
 use picklock_harness::servers::{Binary, Image, Layout, RunDir, ServerKind, Servers, master_name};
 use picklock_scenarios::Persistence;
@@ -30,7 +30,7 @@ async fn retry_until_conclusive(attempt: impl AsyncFn() -> bool) {
 
 /// Freezes the master of node 1, and checks the promotion and a key. Returns `false` if the test is inconclusive
 /// because the machine was too busy: the Sentinels did not agree in time, or considered a master dead that was not
-/// frozen. If that was the new master, they made the old one master again, with all its data.
+/// frozen. If they considered the new master dead, they promoted the old master again, with all its data.
 async fn check_failover(servers: &Servers) -> bool {
     let watch = servers.watch().unwrap();
     let (master, replica) = (servers.address(1), servers.replica_address(1, 0));

@@ -13,8 +13,8 @@ use super::{InjectionPoint, fault_model, is_missed, listed, plan, run_plan, swee
 
 const SURVIVED: &[Group] = &[Group::Clients, Group::Network];
 
-/// Returns the signatures of the counterexamples to the property, and the number of schedules.
-/// Sweeps only one shard, because every plan of a quorum lock uses five nodes.
+/// Returns the signatures of the counterexamples to the property, and the number of schedules. Only one shard is swept,
+/// because plans of a quorum lock are slow with their five nodes.
 fn against(
     lock: &str,
     property: Property,
@@ -65,7 +65,7 @@ fn sweep_finds_faults_that_no_lock_survives() {
     );
 }
 
-/// Returns every seventh fault that can fire at an injection point, starting with another one at each.
+/// Returns every seventh fault that can fire at an injection point. The first fault differs between the points.
 fn some(target: &Target, point: &InjectionPoint, at: usize) -> Vec<FaultPlan> {
     let all = fault_model(target, &Group::ALL).at(&point.trigger);
     all.into_iter().skip(at % 7).step_by(7).collect()

@@ -62,8 +62,8 @@ fn shards_together_are_the_whole_sweep() {
     assert_eq!(all.schedules, all.placements + 1);
 }
 
-/// The estimate of the remaining time depends on it. The later the first fault fires, the fewer
-/// second faults there are.
+/// The estimate of the remaining time depends on this share. The later the first fault fires, the fewer second faults
+/// are possible.
 #[test]
 fn reported_progress_matches_the_share_of_runs() {
     let mut sweep = sweep("set-nx-px", "held", &[Group::Clients]);
@@ -120,8 +120,8 @@ fn shrunk(lock: &str, workload: &str, groups: &[Group]) -> Vec<CounterexampleGro
     shrink_all(&sweep.target, tried.counterexamples, EFFORT, 2, &never)
 }
 
-/// Each is a violation of the same property with the same cause, has at most three faults and
-/// clients, and its run is the same each time.
+/// Each shrunk counterexample violates the same property with the same cause, has at most three faults and three
+/// clients, and gives the same run each time.
 #[test]
 fn shrunk_counterexample_is_small_and_repeatable() {
     for (lock, workload, groups) in [

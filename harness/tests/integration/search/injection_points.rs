@@ -1,4 +1,4 @@
-//! A sweep misses no injection point: each listed one is reached, and there is no further one.
+//! A sweep misses no injection point: each listed point is reached, and no other point exists.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection, Trigger
 
 use super::{InjectionPoint, injection_points_of, is_missed, listed, plan, run_plan, target};
 
-/// Creates a fault that can fire at any injection point, and changes nothing that matters here.
+/// Creates a fault that can fire at any injection point, and has no effect on the tested property.
 fn at(when: Trigger) -> FaultPlan {
     FaultPlan {
         when: Some(when),

@@ -1,4 +1,4 @@
-//! A lock that is not a lock: its clients run a script, and record what they observe and when.
+//! A pretended lock whose clients run a script, and record their observations with times.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -20,7 +20,8 @@ enum Behaviour {
     Fails,
     /// Retries on a node that does not answer, forever.
     Hangs,
-    /// Uses one node after the other, and waits for each until the connection times out. By then the lease has expired.
+    /// Uses one node after the other, and waits for each node until its connection times out. By then the lease has
+    /// expired.
     Sequential,
 }
 

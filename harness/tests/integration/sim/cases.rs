@@ -30,7 +30,7 @@ fn assert_verdicts(text: &str, lock: &str, property: Property, expected: (Status
 
 const HELD: (Status, Option<Cause>) = (Status::Held, None);
 
-/// The successor finds everything sold and leaves, which takes no time in the simulation.
+/// The successor finds no stock and leaves, which takes no time in the simulation.
 #[test]
 fn successor_with_an_instant_section_overlaps() {
     let text = include_str!("../../../../tests/e2e/cases/zero-hold.toml");

@@ -40,7 +40,7 @@ fn frozen_client_runs_no_task_while_others_continue() {
     assert!(times(1).iter().filter(during).count() >= 19);
 }
 
-/// A command that was sent before the freeze is executed. Its reply is available when the client continues.
+/// A command that was sent before the freeze is executed. The reply is available when the client continues.
 #[test]
 fn command_sent_before_a_freeze_is_executed() {
     let faults = "[[fault]]\nkind = \"pause-client\"\nwhen = { on = \"reply\", command = \"SET\" }\nfor = \"2s\"";
@@ -64,7 +64,7 @@ fn killed_client_loses_its_tasks_and_restarts() {
     let last_ms = |role| seen.by(role).last().unwrap().0;
     assert!(last_ms(0) <= 1_000, "it renewed after its death");
     assert!(last_ms(1) > 5_000, "the other one goes on");
-    // The third created client is the first one's next incarnation, with its own clock.
+    // The third client that is created is the next incarnation of the first client, with a new clock.
     assert!(seen.by(2).len() > 30);
     let up = |incarnation| {
         let is_it = |what: &EventKind| matches!(what, EventKind::WorkerUp { worker: 0, incarnation: it } if *it == incarnation);
@@ -75,7 +75,7 @@ fn killed_client_loses_its_tasks_and_restarts() {
     assert!((2_000_000_000..2_010_000_000).contains(&up(1)));
 }
 
-/// As for a process: the kernel sends written data even if the writer has exited.
+/// For a real process, the kernel also sends written data after the process has exited.
 #[test]
 fn last_command_of_a_killed_client_arrives() {
     let faults = "[[fault]]\nkind = \"hold\"\nat = \"0s\"\nfor = \"2s\"\ndirection = \"request\"\nworkers = [0]\n\

@@ -12,8 +12,8 @@ fn clock(kind: &str, start: &str, by: &str, rest: &str) -> String {
     format!("[[fault]]\nkind = \"{kind}\"\n{start}\nby = \"{by}\"\n{rest}\n")
 }
 
-/// Blocks one of two clients at the beginning, so that the other one gets the lock first, on every
-/// node of a quorum. Otherwise it is chance which client wins.
+/// Blocks one of two clients at the beginning, so that the other one gets the lock first, on every node of a quorum.
+/// Otherwise either client could win.
 const ONE_BY_ONE: &str =
     "[[fault]]\nkind = \"partition\"\nat = \"0ms\"\nfor = \"0.1ttl\"\nworkers = [1]\n";
 
@@ -44,7 +44,7 @@ fn clock_jump_forward_expires_keys_and_waits() {
     assert_eq!(over.count(), 1, "a jump ends immediately");
 }
 
-/// Jumps add up, in whatever order they end.
+/// Jumps add up, whatever the order in which they end.
 #[test]
 fn clock_jump_back_prolongs_keys_and_can_end() {
     let faults = [

@@ -1,5 +1,5 @@
-//! The command log of a simulated run: deterministic to the byte, without effect on the history,
-//! and correct about what arrived.
+//! The command log of a simulated run is deterministic, does not affect the history, and correctly records which frames
+//! arrived.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ fn lock(name: &str) -> LockFactory {
 #[test]
 fn command_log_is_deterministic_and_without_side_effects() {
     let everywhere = catalog::names().map(|scenario| (scenario, "set-nx-px"));
-    // More nodes, transactions and replicas, and each kind of broken connection.
+    // These scenarios add more nodes, transactions, replicas, and each kind of broken connection.
     let harder = ["node-restart", "partition-holder", "master-failover"]
         .map(|scenario| ["redlock", "lock-take", "replicated"].map(|name| (scenario, name)));
     for (scenario, name) in everywhere.chain(harder.into_iter().flatten()) {
@@ -48,7 +48,7 @@ fn command_log_is_deterministic_and_without_side_effects() {
     }
 }
 
-/// Every granted attempt has requested the lock by its key before, and got a reply.
+/// Before its grant, every attempt has sent a command with the lock's key and received a reply.
 #[test]
 fn every_grant_has_its_commands_in_the_log() {
     let (history, log) = logged("flash-sale-20", &lock("set-nx-px"), 3);
@@ -145,7 +145,7 @@ fn command_size_is_its_encoded_size() {
     assert!(seen > 5, "{seen}");
 }
 
-/// The history contains when a delayed command was sent, and the story mentions it.
+/// The history contains the time at which a delayed command was sent, and the story mentions this time.
 #[test]
 fn change_by_a_late_command_has_its_sending_time() {
     let history = simulate("late-release", &lock("release-without-token"), 3);

@@ -1,4 +1,4 @@
-//! Redis as a lock sees it through simulated connections.
+//! The behaviour of Redis over simulated connections.
 
 use super::actor::play;
 

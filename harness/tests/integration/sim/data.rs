@@ -181,7 +181,7 @@ fn restart_ends_exhaustion() {
     seen.when(0, "SET late v -> OK");
 }
 
-/// Two faults at a time: the end of one does not end the other.
+/// Two faults are active at the same time. The end of one fault does not end the other.
 #[test]
 fn exhaustion_lasts_until_its_last_fault_ends() {
     let memory = |at: u32, lasts: u32| {
@@ -237,7 +237,7 @@ fn eviction_reaches_the_replica() {
     seen.when(0, "GET other -> mine");
 }
 
-/// Runs a lock with one fault, which fires when the holder has read the second-to-last unit.
+/// Runs a lock with one fault, which fires when the holder has read a stock of two units.
 fn run_with_fault(fault: &str, lock: &str) -> Outcome {
     let text = format!(
         "name = \"data-fault\"\nsummary = \"A test's own.\"\n\

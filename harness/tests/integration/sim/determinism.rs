@@ -1,5 +1,5 @@
-//! The same seed gives the same history, byte for byte, in one process and in another. The same histories are compared
-//! with the catalog's expectations, so that no cell is simulated for that alone.
+//! The same seed gives the same history, byte for byte, in one process and in another. The same histories are also
+//! compared with the catalog's expectations, which saves separate simulations.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};

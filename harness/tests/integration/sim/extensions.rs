@@ -214,7 +214,7 @@ fn run_without_any_extension_is_inconclusive() {
     unknown_because(&outcome, "no holder got far enough to extend its lease");
 }
 
-/// Like a program whose work is ended by an exception.
+/// The holder behaves like a program whose work ends with an exception.
 #[test]
 fn holder_with_failed_extension_buys_nothing() {
     let fail = || Err(LockError::Ambiguous("no answer".into()));

@@ -134,7 +134,7 @@ fn held_frames_arrive_when_the_fault_ends() {
     assert!((800..=802).contains(&seen.when(0, "SET k v -> OK")));
 }
 
-/// The client that sent the command gave up and closed its connection before.
+/// The client that sent the command had already given up and closed its connection.
 #[test]
 fn held_command_arrives_after_its_client_gave_up() {
     let hold = "[[fault]]\nkind = \"hold\"\nat = \"500ms\"\nfor = \"2s\"\nworkers = [0]\ndirection = \"request\"";
@@ -252,7 +252,7 @@ fn only_the_selected_links_are_affected() {
     assert_eq!(answers(1), ["PING -> PONG", "PING -> PONG"]);
 }
 
-/// A client only notices that an idle connection was reset when it uses it.
+/// A client notices the reset of an idle connection only when it uses the connection.
 #[test]
 fn first_command_after_a_cut_fails() {
     let cut = "[[fault]]\nkind = \"cut\"\nat = \"300ms\"";

@@ -1,4 +1,4 @@
-//! The simulated backend, from the outside.
+//! Tests of the simulated backend through its public interface.
 //!
 //! - [`actor`]: clients that run a script and record what they observe
 //! - [`availability`]: locks that need more of their nodes than a majority

@@ -18,7 +18,7 @@ fn paused_node_replies_after_the_pause() {
     assert!(answers.iter().all(|(at_ms, _)| (800..=802).contains(at_ms)));
 }
 
-/// Regardless of which pause ends first.
+/// The order of the two pauses does not matter.
 #[test]
 fn node_paused_twice_resumes_at_the_later_end() {
     for (first, second) in [("200ms", "300ms"), ("400ms", "100ms")] {
@@ -36,7 +36,7 @@ fn node_paused_twice_resumes_at_the_later_end() {
     }
 }
 
-/// Redis reads the data in its sockets, whether or not they are closed.
+/// Redis reads the data in a socket even if the client has closed the connection.
 #[test]
 fn paused_node_executes_abandoned_commands() {
     let pause = "[[fault]]\nkind = \"pause-node\"\nat = \"500ms\"\nfor = \"2s\"\nnodes = [0]";
@@ -142,7 +142,7 @@ fn connections_are_reset_with_their_node() {
     }
 }
 
-/// The restart comes after every lease, so the persisted lease has expired.
+/// The node restarts after the end of every lease, so the persisted lease has expired.
 #[test]
 fn lease_expires_before_a_late_restart() {
     let rest = "[topology]\npersistence = \"aof-always\"\n\
@@ -166,7 +166,7 @@ fn lease_expires_before_a_late_restart() {
     seen.when(0, "GET lease -> nil");
 }
 
-/// The replica has the early write, but has the late one only if the link was intact.
+/// The replica has the early write, and it has the late write only if the link was intact.
 #[test]
 fn failover_keeps_what_the_replica_received() {
     for (cut, late) in [("", "there"), ("cut-replication", "nil")] {

@@ -106,7 +106,7 @@ fn freeze_shows_only_in_latency_from_intended_start() {
                 from_request.p99_us < 250_000,
                 "{lock} {seed}: {from_request:?}"
             );
-            // The only slow request is the one that was sent before the end of the freeze.
+            // The only slow request was sent before the end of the freeze.
             assert!(
                 from_request.max_us > 500_000,
                 "{lock} {seed}: {from_request:?}"
@@ -199,7 +199,7 @@ fn idle_worker_serves_again_after_a_restart() {
         } => Some(event.at_ns),
         _ => None,
     });
-    // Immediately, not only at its next turn.
+    // The worker restarts immediately, not only at its next turn.
     let back_ms = back_ns.unwrap() / 1_000_000;
     assert!((850..900).contains(&back_ms), "{back_ms} ms");
     let mut later = history.events.iter().rev();
@@ -213,8 +213,8 @@ fn worker_exited_on_its_own(history: &History) -> bool {
     history.events.iter().any(|event| on_its_own(&event.what))
 }
 
-/// The same in a closed loop. If a worker dies and restarts during its client's think time, the
-/// client must not confuse the two incarnations and report that the worker exited on its own.
+/// The same test in a closed loop. If a worker dies and restarts during its client's think time, the client must not
+/// confuse the two incarnations and report that the worker exited on its own.
 #[test]
 fn restart_during_think_time_is_not_an_unexpected_exit() {
     let text = workload(

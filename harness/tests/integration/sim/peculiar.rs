@@ -1,4 +1,4 @@
-//! Locks with one unusual behaviour, as user-written locks have them, with the verdicts that each must get.
+//! Locks that have one unusual behaviour, as locks of users may have it, and the verdicts that they must get.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use picklock_impls::{Context, DynLock, Grant, Lock, LockError, Node, find};
 /// The unusual behaviour of a lock.
 #[derive(Clone, Copy, PartialEq)]
 enum Peculiarity {
-    /// Its key is derived from the lock's name and does not contain it.
+    /// Its key is a hash of the lock's name.
     HashedKey,
     /// Its waiters reset the expiry of the holder's value at each attempt.
     WaiterProlongs,
-    /// It leaves its key in place on release, although it counts as released.
+    /// It leaves its key in place when it reports a successful release.
     KeepsItsKey,
     /// Its script changes a key that it does not declare.
     UndeclaredKey,
@@ -33,7 +33,7 @@ struct UnusualLock {
 impl UnusualLock {
     fn factory(what: Peculiarity) -> LockFactory {
         LockFactory::new("peculiar", 1, move |nodes: Vec<Node>, context: Context| {
-            let node = nodes.first().unwrap().apart();
+            let node = nodes.first().unwrap().separate();
             let lock = (find("set-nx-px").unwrap().build)(nodes, context);
             UnusualLock { lock, node, what }
         })
@@ -138,7 +138,7 @@ fn triggers_that_name_the_key_fire_for_a_derived_key() {
     }
 }
 
-/// Each attempt shows which lock it was for, which distinguishes the keys of two locks.
+/// The lock of each attempt is known, which distinguishes the keys of two locks.
 #[test]
 fn eviction_finds_the_derived_key_of_one_of_two_locks() {
     let text = r#"

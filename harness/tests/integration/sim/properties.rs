@@ -147,8 +147,8 @@ fn sound_lock_is_never_accused() {
     });
 }
 
-/// Found by analysis: the command that deletes the key on one slow node arrives long after the
-/// other four have granted the lock to another client. No lock is removed by it.
+/// Found by analysis: the command that deletes the key on one slow node arrives long after the other four have granted
+/// the lock to another client. The command removes no lock.
 #[test]
 fn slow_release_on_one_node_is_not_a_foreign_removal() {
     let text = r#"

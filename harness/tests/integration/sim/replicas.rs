@@ -4,13 +4,14 @@ use std::sync::{Arc, Mutex};
 
 use super::actor::play_in;
 
-/// Sent while the replica is linked. The last command waits for more replicas than exist, so it uses all of its time.
+/// Commands that are sent while the replica is linked. The last command waits for more replicas than exist, so it waits
+/// until its timeout.
 const LINKED: [&str; 4] = ["SET k 1", "WAIT 1 20000", "WAIT 0 0", "WAIT 2 100"];
 
-/// Sent after the replication link was cut.
+/// Commands that are sent after the replication link was cut.
 const CUT: [&str; 3] = ["SET k 2", "WAIT 1 100", "WAIT 0 100"];
 
-/// Sent over a connection that has written nothing.
+/// A command that is sent on a connection that has written nothing.
 const FRESH: &str = "WAIT 1 100";
 
 /// Returns the replies, and the time of each in milliseconds.
@@ -50,7 +51,7 @@ fn in_the_simulation() -> (Vec<String>, Vec<u64>) {
 fn wait_replies_like_a_real_server() {
     let (replies, at_ms) = in_the_simulation();
     assert_eq!(replies, ["OK", "1", "1", "1", "OK", "0", "0", "0"]);
-    // A WAIT takes the replica's lag, or all of its time.
+    // A WAIT lasts as long as the replica's lag, or until its timeout.
     assert!((500..505).contains(&at_ms[1]), "{at_ms:?}");
     assert!((600..606).contains(&at_ms[3]), "{at_ms:?}");
     assert!((1_600..1_606).contains(&at_ms[5]), "{at_ms:?}");

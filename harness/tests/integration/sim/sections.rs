@@ -1,5 +1,5 @@
-//! What an application does in and around a section: failing sections, repeated acquisition, and
-//! clients that end or cancel.
+//! The behaviour of applications in and around a section: failing sections, repeated acquisition, and clients that end
+//! or cancel.
 
 use std::time::Duration;
 
@@ -146,7 +146,7 @@ fn unanswered_cancel_hangs_and_kills_its_client() {
     assert!(!verdicts.any(|verdict| verdict.status == Status::Held));
 }
 
-/// This is neither a fault of the machine nor of the scenario.
+/// The simulation has no threads, so this is a fault neither of the machine nor of the scenario.
 #[test]
 fn blocked_thread_is_not_applicable_in_the_simulation() {
     let mut scenario = catalog::named("blocked-loop").unwrap();

@@ -1,4 +1,4 @@
-//! Triggers for the command that takes the lock, independent of how the lock takes it.
+//! Triggers for the command that takes the lock, whichever command that is.
 
 use picklock_harness::history::{EventKind, KeyChange};
 use picklock_harness::sim::{LockFactory, run};

@@ -1,4 +1,4 @@
-//! Locks that cannot be simulated or that fail. They are named together with their worker, and never cause a hang.
+//! Locks that cannot be simulated or that fail. The error names the lock's worker, and no lock causes a hang.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use picklock_scenarios::{Scenario, catalog};
 
 use super::{simulate, simulation};
 
-/// The action of a failing lock's client when it is to acquire.
+/// The action of a failing lock's client during `acquire`.
 type Action = fn(&mut Node) -> futures_util::future::LocalBoxFuture<'_, ()>;
 
 /// A lock whose first client performs an action once, and whose other clients never acquire.

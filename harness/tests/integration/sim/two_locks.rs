@@ -1,4 +1,4 @@
-//! Clients that hold two locks, are terminated, or start again: the locks that do it well are not accused.
+//! Clients that hold two locks, are terminated, or start again. Locks that handle this correctly are not accused.
 
 use picklock_harness::Trial;
 use picklock_harness::check::{Cause, Property, Status};
@@ -62,7 +62,7 @@ fn fixed_order_is_never_a_deadlock() {
     }
 }
 
-/// One value in the keys of several locks, or of one lock again after a restart, is no mistake by itself.
+/// It is not a mistake by itself if a value is in the keys of several locks, or again in the same lock after a restart.
 #[test]
 fn one_owner_id_per_process_is_not_accused() {
     let scenarios = [
@@ -94,6 +94,6 @@ fn hook_that_releases_its_own_key_hands_the_lock_over() {
     assert_nothing_violated("watchdog", "terminated-holder");
     assert_nothing_violated("watchdog", "terminated-waiter");
     assert!(handover_ms("watchdog") < 100);
-    // Without a hook the lease has to run out.
+    // If the lock has no hook for the end of its client, the next grant waits for the end of the lease.
     assert!(handover_ms("set-nx-px") > 500);
 }

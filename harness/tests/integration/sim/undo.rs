@@ -1,4 +1,4 @@
-//! The effects of a fault are undone however it ends, and a fault that never ends is not undone.
+//! The effects of a fault are undone whenever the fault ends. A fault that never ends is not undone.
 
 use picklock_harness::check::{Property, Status, Verdict, judge};
 use picklock_harness::history::{EventKind, History};

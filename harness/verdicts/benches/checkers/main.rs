@@ -29,7 +29,8 @@ use sold::sold;
 const ROUNDS: usize = 5;
 
 fn main() {
-    // A checker that cannot find anything is fast.
+    // Checks that the checkers find a violation, because a checker that finds nothing could be fast without being
+    // correct.
     let broken = sold::with_an_overlap(sold(1000, 12, 4));
     let verdict = &judge(&broken)[&Property::Exclusion];
     assert_eq!(verdict.status, Status::Violated, "the planted overlap");

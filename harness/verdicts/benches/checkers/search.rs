@@ -9,7 +9,7 @@ use crate::sold::sold;
 /// The search goes one call deeper with every operation.
 const STACK: usize = 1 << 30;
 
-/// A size that takes longer than this is the last.
+/// The comparison ends with the first size that takes longer than this, in seconds.
 const ENOUGH_S: f64 = 2.0;
 
 #[derive(Debug, Clone, Default)]

@@ -184,7 +184,7 @@ pub fn with_an_overlap(mut history: History) -> History {
     let EventKind::Release { worker, op } = history.events[release].what else {
         unreachable!("it was looked for");
     };
-    // The holder releases later than it did: after the next grant of the same key.
+    // Moves the holder's release to after the next grant of the same key.
     let key_of = |what: &EventKind| match what {
         EventKind::StockRead { op: of, key, .. } if *of == op => Some(*key),
         _ => None,

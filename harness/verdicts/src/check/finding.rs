@@ -29,7 +29,7 @@ pub enum Seen {
     WrongStock(WrongStock),
     /// A release succeeded on another client's lock.
     ForeignRelease(ForeignRelease),
-    /// A fencing token was not higher than an earlier one.
+    /// A fencing token was not higher than an earlier token.
     StaleToken(StaleToken),
     /// A lock was free and wanted, and was not granted.
     Starvation(Starvation),
@@ -143,7 +143,7 @@ pub enum Claim {
     Tick,
 }
 
-/// A fencing token that was not higher than an earlier one.
+/// A fencing token that was not higher than an earlier token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleToken {
     /// The attempt that received the token.

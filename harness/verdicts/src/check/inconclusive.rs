@@ -69,7 +69,7 @@ pub enum InconclusiveReason {
         waited_ns: u64,
         fault: String,
     },
-    /// A fault of nodes lasted longer than its scenario says, and longer than the hold during which it should have
+    /// A fault of nodes lasted longer than the scenario specifies, and longer than the hold during which it should have
     /// ended.
     #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in total, {late:.3} s more than its scenario says, \
          and the client that held the lock when it began had left before it was over: {RERUN}, or use a longer lease \
@@ -102,7 +102,7 @@ pub enum InconclusiveReason {
     /// The servers were observed, but some changes of their keys are unknown.
     #[error("the key history has a gap, so nothing that rests on it is judged: {reason}")]
     KeyHistoryGap { reason: String },
-    /// A simulated server did not know a command.
+    /// A simulated server did not support a command.
     #[error(
         "the simulated Redis does not implement `{command}`; run it on a real one (--backend process)"
     )]
@@ -172,7 +172,7 @@ pub enum InconclusiveReason {
     /// The harness ran out of a resource, such as file descriptors.
     #[error("the harness ran out of a resource: {reason}")]
     ResourceExhaustion { reason: String },
-    /// A client closed its connection before the proxy knew which user owned it.
+    /// A client closed its connection before the proxy had determined the connection's user.
     #[error(
         "the harness was too slow: a client on a link of worker {worker} sent {sent} and disconnected before its owner \
          was known"
@@ -198,7 +198,7 @@ pub enum InconclusiveReason {
     /// No client ran the job of a tick, and the reason may lie outside the lock.
     #[error("tick {tick} did not run, but {by}")]
     TickMissed { tick: u64, by: TickExcuse },
-    /// Two clients ran the job of a tick in succession, and a stall of the machine may have delayed the second one.
+    /// Two clients ran the job of a tick in succession, and a stall of the machine may have delayed the second run.
     #[error("tick {tick} ran twice, but the machine stalled for {stalled_ms} ms before: {RERUN}")]
     LateTick { tick: u64, stalled_ms: u64 },
     /// Every worker exited, although no fault killed it.
@@ -434,7 +434,7 @@ fn worker_list(numbers: &[usize]) -> String {
 }
 
 fn backend_list(backends: &[BackendName]) -> String {
-    let list: Vec<&str> = backends.iter().map(|one| one.as_str()).collect();
+    let list: Vec<&str> = backends.iter().map(|backend| backend.as_str()).collect();
     list.join(", ")
 }
 

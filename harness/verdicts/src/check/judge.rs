@@ -8,7 +8,7 @@ use crate::key_history::KeyTable;
 use super::finding::{Finding, Judgement, Seen};
 use super::inconclusive::InconclusiveReason;
 use super::properties::Checkers;
-use super::run_validity::{InvalidRun, RunValidity, nobody_was_ready};
+use super::run_validity::{InvalidRun, RunValidity, no_competitor_was_ready};
 use super::story::{kept_out_without_expiry, story, unserved};
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::check::causes::cause::cause;
@@ -22,7 +22,9 @@ pub fn judge(history: &History) -> Verdicts {
     let correction = evidence.stall_correction.as_ref();
     let late_injection = correction.and_then(|correction| correction.late_injection(history));
     invalid.reasons.extend(late_injection);
-    invalid.reasons.extend(nobody_was_ready(&evidence.timeline));
+    invalid
+        .reasons
+        .extend(no_competitor_was_ready(&evidence.timeline));
     let judged = judgements
         .into_iter()
         .filter(|(property, _)| history.header.judges(*property));
@@ -64,9 +66,11 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         run_validity.step(end_ns, attempt, step);
         checkers.step(end_ns, attempt, step);
     });
+    let invalid = run_validity.result(end_ns, tracker.under_way());
+    // The attempts of a long history need as much memory as what follows.
+    drop(tracker);
     evidence.timeline.set_holds(holds.finish(history));
-    let judgements = checkers.finish(&evidence.timeline);
-    (judgements, run_validity.result(end_ns, tracker.under_way()))
+    (checkers.finish(&evidence.timeline), invalid)
 }
 
 /// Returns `true` if no client got the lock because the lock does not accept the lease. A key that never expires is

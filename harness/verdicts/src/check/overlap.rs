@@ -67,7 +67,7 @@ impl SharedPart<'_> {
 
 /// Judges a property that requires that overlapping holds of a key together weigh at most `capacity`.
 ///
-/// `until_ns` returns the time until which a hold can overlap with later ones. `shared` adds the parts in which an
+/// `until_ns` returns the time until which a hold can overlap with later holds. `shared` adds the parts in which an
 /// earlier and a later hold overlap. It is a violation if the holds weigh too much at the beginning of such a part.
 pub(super) fn judge_overlaps(
     holds: &[Hold],
@@ -89,11 +89,11 @@ pub(super) fn judge_overlaps(
         parts.sort_by_key(|shared| shared.part.from_ns);
         for (index, latest) in parts.iter().enumerate() {
             let at_ns = latest.part.from_ns;
-            let together = || parts[..=index].iter().filter(|it| it.contains(at_ns));
+            let together = || parts[..=index].iter().filter(|part| part.contains(at_ns));
             let is_too_much = |others: u64| others + u64::from(later.weight) > u64::from(capacity);
             // One other hold may weigh too much by itself, as always for a lock with one holder.
             let is_violated = is_too_much(u64::from(latest.other.weight))
-                || is_too_much(together().map(|it| u64::from(it.other.weight)).sum());
+                || is_too_much(together().map(|part| u64::from(part.other.weight)).sum());
             if !is_violated {
                 continue;
             }
@@ -209,7 +209,7 @@ mod tests {
             let load = |at_ns: u64| -> u32 {
                 let inside = holds
                     .iter()
-                    .filter(|it| it.begin_ns <= at_ns && at_ns < it.end_ns);
+                    .filter(|part| part.begin_ns <= at_ns && at_ns < part.end_ns);
                 inside.map(|hold| hold.weight).sum()
             };
             let too_much = (0..30).find(|at_ns| load(*at_ns) > capacity);

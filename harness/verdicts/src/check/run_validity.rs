@@ -190,7 +190,7 @@ fn have_competed(mut attempts: Vec<(u32, u64, u64)>) -> bool {
 
 /// Returns the reason if the faults tested nothing, because every holder that a fault affected was alone: no other
 /// client had sent a command before the holder left.
-pub(super) fn nobody_was_ready(timeline: &Timeline<'_>) -> Option<InconclusiveReason> {
+pub(super) fn no_competitor_was_ready(timeline: &Timeline<'_>) -> Option<InconclusiveReason> {
     let history = timeline.history();
     let first_commands: Vec<(usize, u64)> = (history.events.iter())
         .filter_map(|event| match event.what {

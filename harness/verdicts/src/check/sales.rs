@@ -27,7 +27,7 @@ pub(super) struct OutdatedSale {
 }
 
 impl OutdatedSale {
-    /// Returns the fault outside the lock that damaged the stock, with the attempt that it affected and the other one.
+    /// Returns the fault outside the lock that damaged the stock, with the affected attempt and the other attempt.
     /// Returns `None` if one sale simply came between the reading and the writing of another.
     ///
     /// A late change is to blame only if its writer was alone when it requested the change. If the other client was

@@ -1,4 +1,4 @@
-//! Torn reads: a reader that sees one half of a value before a change and the other half after it.
+//! Torn reads, in which a reader reads one half of a value before a change and the other half after it.
 //!
 //! Halves that differ are a violation only if a writer was in the middle of a change while the reader was reading. The
 //! change of a writer that died remains half done until another writer repairs it, and no lock can prevent that.
@@ -92,11 +92,11 @@ impl TornReads {
         }
     }
 
-    /// Returns the finding about a reader that saw two different halves, or `None` if no writer that was changing the
-    /// value explains them.
+    /// Returns the finding about a reader that read two different halves, or `None` if no concurrent change of a writer
+    /// explains them.
     fn torn(&self, op: u64) -> Option<Seen> {
         let reader = self.inside.get(&op)?;
-        let order = |op: &u64| self.inside.get(op).map_or(0, |it| it.order);
+        let order = |op: &u64| self.inside.get(op).map_or(0, |reader| reader.order);
         let writer = *reader.writers.first()?;
         let (holder, later) = if order(&writer) <= reader.order {
             (writer, op)

@@ -132,7 +132,8 @@ pub enum EventKind {
         op: u64,
         key: u32,
         stock: i64,
-        /// The time whose stock the holder saw, in nanoseconds since the run began. Present only for a stale read.
+        /// The time of the stock that the holder read, in nanoseconds since the run began. Present only for a stale
+        /// read.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_of_ns: Option<u64>,
     },
@@ -321,7 +322,8 @@ pub enum EventKind {
         /// Whether the client got the lock, or all permits of a semaphore at the same time.
         granted: bool,
         waited_ms: u64,
-        /// How many permits of a semaphore the client got at the same time. It requests one more than there are.
+        /// How many permits of a semaphore the client got at the same time. The client requests one permit more than
+        /// the semaphore has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         permits: Option<u32>,
     },
@@ -329,7 +331,7 @@ pub enum EventKind {
     KeyLeft { node: usize, key: u32, ttl_ms: i64 },
     /// After the run, a node does not answer, and no planned fault explains that.
     NodeLost { node: usize, reason: String },
-    /// The Sentinels promoted another server of a node, although no fault had asked for a failover. Recorded after the
+    /// The Sentinels promoted another server of a node, although no fault had requested a failover. Recorded after the
     /// run, or before the fault that requires a failover.
     UnrequestedFailover { node: usize },
     /// A key of a node changed. Present only if the header's `key_history` is set.

@@ -5,7 +5,8 @@
 //!
 //! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
 //!   has given up: a program may answer a request when its own timer fires, while the library continues the attempt.
-//! - A command on the key of a lock that the client holds while it requests another one is a background renewal.
+//! - If the client holds a lock while it requests another lock, a command on the key of the held lock is a background
+//!   renewal.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into
 //!   the key. The new value belongs to the client with this token. The change is then split into two: the command
 //!   removes its own value, and the waiting client's attempt writes the new value. A client's token is known from its
@@ -197,7 +198,10 @@ impl<'a> Reader<'a> {
                 }
             }
             EventKind::WorkerDown { worker, .. } => {
-                let own = self.attempts.values_mut().filter(|it| it.worker == worker);
+                let own = self
+                    .attempts
+                    .values_mut()
+                    .filter(|attempt| attempt.worker == worker);
                 own.for_each(|attempt| attempt.is_released = true);
             }
             EventKind::Release { op, .. } => {
@@ -256,11 +260,12 @@ impl<'a> Reader<'a> {
     fn heir(&self, value: &str, command: &KeyCommand) -> Option<(usize, u64)> {
         let owner = self.granted.get(value).or_else(|| self.queued.get(value));
         let (worker, op) = *owner?;
-        let waiting = self.attempts.get(&op).filter(|it| !it.is_granted);
+        let waiting = self.attempts.get(&op).filter(|attempt| !attempt.is_granted);
         // A lock is passed on to a client that waits for the same lock. Tokens that contain little more than the time
         // can be equal on two locks.
-        let lock = self.attempts.get(&command.op).map(|it| it.lock);
-        let is_known = waiting.is_some_and(|it| it.worker == worker && Some(it.lock) == lock);
+        let lock = self.attempts.get(&command.op).map(|attempt| attempt.lock);
+        let is_known =
+            waiting.is_some_and(|attempt| attempt.worker == worker && Some(attempt.lock) == lock);
         (is_known && op != command.op).then_some((worker, op))
     }
 
@@ -393,7 +398,7 @@ mod tests {
     /// The command that queued the token was late, so that the client was busy with its next attempt. The release of
     /// that attempt passes the lock on to the client's own earlier attempt, which waits no more.
     #[test]
-    fn token_that_a_late_command_queued_belongs_to_the_attempt_that_was_given_up() {
+    fn token_queued_by_a_late_command_belongs_to_its_own_attempt() {
         for (booked_on, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
             let all = vec![
                 acquire(0, 1, 0),

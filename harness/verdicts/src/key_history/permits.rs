@@ -137,16 +137,16 @@ struct Candidate {
 fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
     let mut stores = Stores::default();
     for (lock, candidates) in candidates(events, keys, kind) {
-        let is_own = |it: &Candidate| matches!(it.key, KeyName::Lock(_));
-        let rank = |it: &&Candidate| (it.grants, is_own(it));
-        // If several candidates are equal, take the first one.
+        let is_own = |candidate: &Candidate| matches!(candidate.key, KeyName::Lock(_));
+        let rank = |candidate: &&Candidate| (candidate.grants, is_own(candidate));
+        // If several candidates are equal, the first candidate counts.
         let Some(best) = candidates.iter().rev().max_by_key(rank) else {
             continue;
         };
         if best.names_holders {
             stores.named.insert(lock);
         }
-        let own = candidates.iter().find(|it| is_own(it));
+        let own = candidates.iter().find(|candidate| is_own(candidate));
         for store in own.into_iter().chain([best]) {
             stores.all.insert(store.key.clone(), lock);
         }
@@ -265,7 +265,9 @@ mod tests {
     fn after_split(mut events: Vec<Event>) -> Vec<(KeyName, Option<String>)> {
         split_permits(&mut events, &["slots".into()], LockKind::Semaphore);
         let changes = events.into_iter().filter_map(|event| match event.what {
-            EventKind::KeyChanged { key, value, .. } => Some((key, value.map(|it| it.to_string()))),
+            EventKind::KeyChanged { key, value, .. } => {
+                Some((key, value.map(|value| value.to_string())))
+            }
             _ => None,
         });
         changes.collect()

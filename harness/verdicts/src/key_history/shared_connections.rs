@@ -1,11 +1,11 @@
 //! Finds the client behind each key change whose command came over connections that several clients of a process share.
 //!
 //! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
-//! the token of a grant, which only one client received. If the key's name contains that of a lock, only clients that
-//! have requested this lock can have sent the command. A release that passes the lock on replaces its own token with
-//! the token of a waiting client. Otherwise the client is the only one in the process that was releasing, or acquiring,
-//! at that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events, and
-//! Picklock blames no single client.
+//! the token of a grant, which only one client received. If the key's name contains the name of a lock, only clients
+//! that have requested this lock can have sent the command. A release that passes the lock on replaces its own token
+//! with the token of a waiting client. Otherwise the client is the only one in the process that was releasing, or
+//! acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events,
+//! and Picklock blames no single client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub fn name_clients(
                 before: before.as_ref(),
                 value: value.as_deref(),
             };
-            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|it| it.expires);
+            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|value| value.expires);
             let passed_on = reader.passed_on(&change);
             heir = passed_on.map(|(_, heir)| heir);
             let sender = passed_on.map(|(releaser, _)| releaser);
@@ -237,7 +237,7 @@ impl Reader {
     }
 
     /// Returns the client that releases the lock and the waiting client to which it passes the lock on: the change
-    /// replaces the token of the first client with the token of the second one. Returns `None` if the change does not
+    /// replaces the token of the first client by the token of the second client. Returns `None` if the change does not
     /// pass the lock on.
     fn passed_on(&self, change: &Change<'_>) -> Option<((usize, Client), (usize, Client))> {
         let (before, value) = (&change.before?.value, change.value?);
@@ -346,7 +346,8 @@ impl Reader {
         &self,
         clients: impl Iterator<Item = (usize, Client)>,
     ) -> Option<(usize, Client)> {
-        let granted = clients.filter_map(|one| Some((self.tokens.get(&one.1.op)?.granted_ns, one)));
+        let granted =
+            clients.filter_map(|client| Some((self.tokens.get(&client.1.op)?.granted_ns, client)));
         let first = granted.min_by_key(|(granted_ns, _)| *granted_ns);
         first.map(|(_, one)| one)
     }

@@ -371,7 +371,14 @@ mod tests {
             table.event(event, |update| reader.update(event.at_ns, update));
         }
         let span = reader.spans.remove(0);
-        let summary = |it: &Renewal| (it.by.worker, it.at_ns, it.due_ns, it.prolongs());
+        let summary = |renewal: &Renewal| {
+            (
+                renewal.by.worker,
+                renewal.at_ns,
+                renewal.due_ns,
+                renewal.prolongs(),
+            )
+        };
         let all: Vec<_> = span.renewals.iter().map(summary).collect();
         let expected = [
             (1, ms(10), ms(50), false),
@@ -381,7 +388,10 @@ mod tests {
             (2, ms(45), u64::MAX, false),
         ];
         assert_eq!(all, expected);
-        let foreign: Vec<_> = span.foreign_renewals().map(|it| it.by.worker).collect();
+        let foreign: Vec<_> = span
+            .foreign_renewals()
+            .map(|renewal| renewal.by.worker)
+            .collect();
         assert_eq!(foreign, [1, 1, 2, 2]);
     }
 

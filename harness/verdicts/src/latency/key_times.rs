@@ -176,7 +176,7 @@ impl Reader {
 
     fn record_grant(&mut self, at_ns: u64, op: u64) {
         let values = self.values.iter();
-        let mut own = values.filter(|it| it.op == op && it.ended_at_ns > at_ns);
+        let mut own = values.filter(|value| value.op == op && value.ended_at_ns > at_ns);
         let Some(first) = own.next() else { return };
         let single = own.next().is_none();
         let lock = &mut self.locks[first.lock];
@@ -219,8 +219,8 @@ impl Reader {
         let Some(holder) = self.holders.iter_mut().find(|holder| holder.op == op) else {
             return;
         };
-        let own = values.iter().filter(|it| it.op == op);
-        let mut ended_at_ns: Vec<u64> = own.map(|it| it.ended_at_ns).collect();
+        let own = values.iter().filter(|value| value.op == op);
+        let mut ended_at_ns: Vec<u64> = own.map(|value| value.ended_at_ns).collect();
         ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
         // Up to this time, enough nodes had the value.
         let last = holder.needed.saturating_sub(1);
@@ -237,7 +237,7 @@ impl Reader {
         ended_at_ns: Option<u64>,
         why: &KeyChange,
     ) {
-        let place = |it: &CurrentValue| it.node == node && it.key == *key;
+        let place = |value: &CurrentValue| value.node == node && value.key == *key;
         let known = self.values.iter().position(place);
         let command = why.command();
         let lock = match known {
@@ -289,7 +289,7 @@ impl Reader {
             let lock = usize::try_from(*lock).ok()?;
             let state = self.locks.get_mut(lock)?;
             if !std::mem::replace(&mut state.has_own_key, true) {
-                self.values.retain(|it| it.lock != lock);
+                self.values.retain(|value| value.lock != lock);
             }
             return Some(lock);
         }
@@ -355,8 +355,8 @@ impl Reader {
             self.nodes.saturating_sub(state.quorum)
         };
         let values = self.values.iter();
-        let blocking = values.filter(|it| it.lock == lock && !it.is_released);
-        let mut ended_at_ns: Vec<u64> = blocking.map(|it| it.ended_at_ns).collect();
+        let blocking = values.filter(|value| value.lock == lock && !value.is_released);
+        let mut ended_at_ns: Vec<u64> = blocking.map(|value| value.ended_at_ns).collect();
         if ended_at_ns.len() <= spare {
             return 0;
         }

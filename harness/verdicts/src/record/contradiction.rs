@@ -39,7 +39,10 @@ fn impossible_count(cell: &Cell) -> Option<String> {
             return Some(format!("more verdicts on {property} than its {runs} runs"));
         }
     }
-    let mismatch = cell.mismatches.iter().find(|one| one.runs > runs)?;
+    let mismatch = cell
+        .mismatches
+        .iter()
+        .find(|mismatch| mismatch.runs > runs)?;
     Some(format!(
         "{} unexpected results in {runs} runs",
         mismatch.runs

@@ -252,7 +252,7 @@ impl Cell {
 
     /// Returns `true` if the scenario has an expectation for the lock. Otherwise the cell is only informative.
     pub fn is_bound(&self) -> bool {
-        let is_any = |it: &Expectation| matches!(it, Expectation::Any { .. });
+        let is_any = |expectation: &Expectation| matches!(expectation, Expectation::Any { .. });
         !self.expected.values().all(is_any)
     }
 
@@ -263,8 +263,11 @@ impl Cell {
         let mut verdicts = self.verdicts.values();
         let is_inapplicable = self.error.is_none()
             && self.tally.values().all(in_every_run)
-            && verdicts.all(|one| one.status == Status::NotApplicable);
-        let mut reasons = self.verdicts.values().filter_map(|one| one.story.first());
+            && verdicts.all(|verdict| verdict.status == Status::NotApplicable);
+        let mut reasons = self
+            .verdicts
+            .values()
+            .filter_map(|verdict| verdict.story.first());
         reasons
             .next()
             .map(String::as_str)

@@ -115,7 +115,7 @@ impl Shards {
     /// Returns the shards that are not covered.
     pub fn missing(&self) -> Vec<u64> {
         let all = 1..=self.of;
-        all.filter(|one| !self.have.contains(one)).collect()
+        all.filter(|entry| !self.have.contains(entry)).collect()
     }
 }
 

@@ -41,7 +41,7 @@ impl FromStr for RecordedVerdict {
             Status::Unknown,
             Status::NotApplicable,
         ];
-        let status = statuses.into_iter().find(|one| one.as_str() == word);
+        let status = statuses.into_iter().find(|status| status.as_str() == word);
         match (status, cause) {
             (Some(status), None) => Ok(status.into()),
             (Some(status), Some(Some(cause))) => Ok(RecordedVerdict {

@@ -359,7 +359,7 @@ impl Attempt {
     }
 
     fn record_elapsed(&mut self, elapsed_ms: Option<u64>, waited_ns: u64) {
-        let void_ms = elapsed_ms.filter(|it| is_void(*it, waited_ns, self.ttl_ns));
+        let void_ms = elapsed_ms.filter(|elapsed_ms| is_void(*elapsed_ms, waited_ns, self.ttl_ns));
         self.void_elapsed = void_ms.map(|void_ms| (void_ms, waited_ns / 1_000_000));
     }
 
@@ -371,7 +371,8 @@ impl Attempt {
         elapsed_ms: Option<u64>,
     ) -> LeaseDeadline {
         let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
-        let elapsed_ms = elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns));
+        let elapsed_ms =
+            elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns));
         let report_window_ns = self.record_answer(arrived_ns, elapsed_ms);
         let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
         let runs_out_ns = std::mem::replace(&mut self.runs_out_ns, u64::MAX);
@@ -385,7 +386,7 @@ impl Attempt {
     fn record_answer(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
         let not_before_ns = self.last_answer.record_arrival(arrived_ns);
         let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
-        match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
+        match elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns)) {
             Some(elapsed_ms) => {
                 let written_ns = self.read.report_window(elapsed_ms, arrived_ns);
                 self.last_answer.record_earliest_writing(written_ns.0);

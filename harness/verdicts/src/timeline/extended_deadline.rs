@@ -26,16 +26,17 @@ impl Attempt {
             });
         };
         let waited_ns = arrived_ns.saturating_sub(requested_at_ns);
-        let report_window_ns = match elapsed_ms.filter(|it| !is_void(*it, waited_ns, self.ttl_ns)) {
-            Some(elapsed_ms) => {
-                let report_window_ns = requested_at_ns
-                    .saturating_add(ms(elapsed_ms))
-                    .min(arrived_ns);
-                self.last_answer.record_earliest_writing(report_window_ns);
-                (report_window_ns, report_window_ns)
-            }
-            None => (not_before_ns, arrived_ns),
-        };
+        let report_window_ns =
+            match elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns)) {
+                Some(elapsed_ms) => {
+                    let report_window_ns = requested_at_ns
+                        .saturating_add(ms(elapsed_ms))
+                        .min(arrived_ns);
+                    self.last_answer.record_earliest_writing(report_window_ns);
+                    (report_window_ns, report_window_ns)
+                }
+                None => (not_before_ns, arrived_ns),
+            };
         // The answer contains its duration, but not when the worker read the request. The writes on the servers bound
         // the time of the report from below, and the arrival of the answer bounds it from above.
         let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);

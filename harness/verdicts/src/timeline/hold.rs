@@ -33,7 +33,7 @@ pub struct Hold {
     pub begin_ns: u64,
     /// When the hold ended.
     pub end_ns: u64,
-    /// Every other grant that had arrived before this time was made before this one (see `grant_order.rs`).
+    /// Every other grant that had arrived before this time was made before this grant (see `grant_order.rs`).
     pub follows_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,

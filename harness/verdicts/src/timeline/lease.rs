@@ -11,8 +11,8 @@ pub struct Lease {
 
 /// Returns `true` if two periods, each given as `(from, to)`, overlap.
 ///
-/// Periods that only touch do not overlap, because equal times prove no order. A period of zero length strictly
-/// inside another one does overlap it: work that takes no time in the simulation takes a microsecond on a server.
+/// Periods that only touch do not overlap, because equal times prove no order. A period of zero length strictly inside
+/// another period overlaps it, because work that takes no time in the simulation takes a microsecond on a server.
 pub fn overlap((from_ns, until_ns): (u64, u64), other: (u64, u64)) -> bool {
     from_ns < other.1 && other.0 < until_ns
 }

@@ -67,7 +67,7 @@ fn down(worker: usize) -> EventKind {
 
 const RELEASE: EventKind = EventKind::Release { worker: 0, op: 1 };
 
-/// The phases of the first hold: from, until, state.
+/// Returns the phases of the first hold, each with its start, its end and its state.
 fn phases(events: Vec<(u64, EventKind)>) -> Vec<(u64, u64, LeaseState)> {
     let history = history(events);
     let timeline = Timeline::new(&history);
@@ -204,7 +204,7 @@ fn extension_after_the_end_leaves_a_gap() {
     assert_eq!(found, expected);
 }
 
-/// Only the latest possible end moves, not the certain one.
+/// Only the latest possible end moves. The certain end stays.
 #[test]
 fn extension_without_an_age_leaves_the_end_uncertain() {
     let expected = [

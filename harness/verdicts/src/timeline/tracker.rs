@@ -20,6 +20,9 @@ use super::work_count;
 /// Maximum length of a list that is searched without an index.
 const MAX_SEARCHED: usize = 16;
 
+/// Length from which on a list of attempts no longer doubles when it is full.
+const LONG_LIST: usize = 1024;
+
 /// The attempts in progress.
 #[derive(Debug)]
 pub struct AttemptTracker {
@@ -170,6 +173,11 @@ struct OpenAttempts {
 
 impl OpenAttempts {
     fn push(&mut self, attempt: Attempt) {
+        let length = self.list.len();
+        // Doubling a long list would leave up to half of its memory unused.
+        if length == self.list.capacity() && length >= LONG_LIST {
+            self.list.reserve_exact(length / 8);
+        }
         self.list.push(attempt);
         let newest = self.list.len() - 1;
         let unindexed = match newest {

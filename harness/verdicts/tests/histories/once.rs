@@ -5,7 +5,7 @@ use picklock_verdicts::check::{
 };
 use picklock_verdicts::history::read_history;
 
-/// Events of two workers at two ticks, 2 s and 4 s; a lease lasts 1 s.
+/// Events of two workers at two ticks, at 2 s and at 4 s. A lease lasts 1 s.
 struct Ticks {
     lines: Vec<String>,
 }
@@ -219,6 +219,25 @@ fn fault_that_keeps_redis_away_skips_no_tick() {
         (Status::Unknown, vec![reason])
     );
     assert_eq!(partition("[]").status, Status::Violated);
+}
+
+/// Each of the two requests may have taken the lock from the other one, but no node was reachable.
+#[test]
+fn requests_without_an_answer_from_any_node_do_not_excuse_each_other() {
+    let began = r#","id":0,"fault":"pause-node","detail":"pause-node of node 0","nodes":[0]"#;
+    let failed = |ticks: Ticks, at_ms, worker, op| {
+        ticks.comes(at_ms, worker, op, 2).of(
+            at_ms + 50,
+            worker,
+            op,
+            "acquire-failed",
+            r#","definite":false,"message":"no answer""#,
+        )
+    };
+    let paused = first_tick().event(3900, "fault-began", began);
+    let first = failed(paused, 4000, 0, 3);
+    let both = failed(first, 4100, 1, 4).event(4200, "fault-ended", r#","id":0"#);
+    assert_eq!(both.once("").status, Status::Unknown);
 }
 
 #[test]

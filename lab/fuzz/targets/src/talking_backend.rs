@@ -273,7 +273,7 @@ impl Sentinels for TalkingBackend {
 
     async fn demoted_by_sentinels(&self, _: usize) {}
 
-    async fn failed_over_unasked(&self, _: usize) -> bool {
+    async fn failed_over_spontaneously(&self, _: usize) -> bool {
         false
     }
 }
@@ -309,7 +309,7 @@ impl KeyHistory for TalkingBackend {
 }
 
 impl StockServer for TalkingBackend {
-    async fn ask_stock_server(&self, _: &[&str]) -> Result<Option<i64>, Refusal> {
+    async fn query_stock_server(&self, _: &[&str]) -> Result<Option<i64>, Refusal> {
         nothing_there()
     }
 }

@@ -56,7 +56,7 @@ fn why(history: &History, first: &Hold, second: &Hold, at_ns: u64) -> Cause {
         return Cause::UnbackedGrant;
     }
     let meets = |span: (u64, u64)| first.leases.iter().any(|lease| overlapping(*lease, span));
-    // What happens after the violation does not explain it.
+    // Events after the violation do not explain it.
     let shared = first.leases.iter().any(|mine| {
         let mut theirs = second.leases.iter();
         theirs.any(|lease| overlapping(*mine, *lease) && mine.0.max(lease.0) <= at_ns)

@@ -81,7 +81,7 @@ fn recreated_ns(history: &History, hold: &Hold) -> Option<u64> {
 }
 
 /// Returns `true` if a value stayed after the release that was answered at this event, and kept the others out until it
-/// expired: somebody wanted the lock in the first half of that time, and nobody got it.
+/// expired: a client requested the lock in the first half of that time, and no client got it.
 fn blocks(history: &History, index: usize, hold: &Hold) -> bool {
     let events = &history.events;
     let at_ns = events[index].at_ns;

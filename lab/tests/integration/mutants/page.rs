@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use picklock_harness::check::{Property, judge};
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_kinds::kind_of;
-use picklock_impls::reference::{Claims, renews, standard};
+use picklock_impls::reference::{Claims, reference_for, renews};
 use picklock_impls::{BuiltInLock, MUTANTS};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::simulated::simulate;
@@ -102,7 +102,7 @@ impl Gate {
             fences: original == "fenced",
             kind: mutant.kind,
         };
-        let reference = standard(mutant.nodes, mutant.replicas, claims);
+        let reference = reference_for(mutant.nodes, mutant.replicas, claims);
         Gate {
             reference: reference.expect("each mutant has a reference").name,
             declared: Declaration {
@@ -127,7 +127,7 @@ impl Gate {
     }
 }
 
-/// Whoever makes such a mistake sees it at the first gate. The locks that pass are those of [`SAFE`], with the reasons.
+/// A lock with such a mistake fails its first gate. The locks that pass are listed in [`SAFE`], with the reasons.
 #[test]
 fn gate_of_init_catches_every_mutant() {
     let passes = |mutant: &&'static BuiltInLock| Gate::new(mutant).failures(mutant, 1).is_empty();

@@ -8,7 +8,7 @@
 //! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test -p picklock-lab --test judge kinds -- --nocapture
 //! ```
 //!
-//! Its interpretation where the definitions leave something open stands at the top of each file.
+//! The top of each file states the interpretation of definitions that leave something open.
 
 mod after_the_run;
 mod leadership;
@@ -21,40 +21,35 @@ use picklock_lab::random_run::Dice;
 use serde_json::json;
 
 use super::answer::{Answer, Finding};
-use super::attempt::attempts;
 use super::cause::Case;
 use super::compare::{self, Comparison, SimulatedJudgement};
-use super::key_history::KeyHistory;
-use super::line::File;
 use super::verdicts::apply_validity;
 use super::{number, tokens};
 
 /// Judges the text of a history of one of these kinds.
 fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
-    let file = File::read(text);
-    let attempts = attempts(&file);
-    let key_history = KeyHistory::read(&file, &attempts);
-    let case = Case {
-        file: &file,
-        attempts: &attempts,
-        key_history: &key_history,
-    };
+    let case = Case::read(text);
     let mut found: BTreeMap<&'static str, Finding> = BTreeMap::new();
     found.insert("exclusion", weights::exclusion(&case));
     found.insert("lease", weights::lease(&case));
     found.insert("fencing", tokens::fencing(&case));
-    if file.schedule.is_some() {
+    if case.file.schedule.is_some() {
         found.insert("resource", Finding::plain(Answer::NotApplicable));
         found.insert("once", ticks::once(&case));
     } else {
         found.insert("resource", weights::resource(&case));
     }
-    if matches!(file.kind.as_str(), "semaphore" | "rwlock") {
+    if matches!(case.file.kind.as_str(), "semaphore" | "rwlock") {
         found.insert("progress", after_the_run::progress(&case));
     }
     let judged = found.into_iter();
     judged
-        .map(|(property, finding)| (property, apply_validity(&file, &attempts, finding)))
+        .map(|(property, finding)| {
+            (
+                property,
+                apply_validity(&case.file, &case.attempts, finding),
+            )
+        })
         .collect()
 }
 

@@ -37,7 +37,7 @@ fn too_heavy(spans: &[Weighted], capacity: u64) -> Option<u64> {
 /// Returns when the hold of an attempt ended.
 fn end_of_hold(case: &Case, attempt: &Attempt) -> Option<u64> {
     match case.file.kind.as_str() {
-        "leader" => leadership::end_of_last_act(case.file, attempt),
+        "leader" => leadership::end_of_last_act(&case.file, attempt),
         _ => Some(attempt.until),
     }
 }

@@ -83,7 +83,7 @@ pub(super) fn causes(record: &MatrixRecord, width: usize) -> Vec<Line> {
         .iter()
         .map(|bug| (std::cmp::Reverse(bug.party), bug.cause))
         .collect();
-    // What no lock can prevent is one line.
+    // Violations that no lock can prevent are summarised in one line.
     let outside = kinds.iter().filter(|(party, _)| party.0 == Party::Outside);
     let outside: Vec<&str> = outside
         .filter_map(|(_, cause)| cause.map(Cause::as_str))

@@ -1,14 +1,15 @@
 //! Scripts that are simple enough to be executed without Lua.
 //!
-//! Most lock scripts compare a value and then send a command or two. A Lua state is costly for that: calls into Lua and
-//! back took half the time of a simulated command. So a script that uses only a small part of the language is parsed
-//! once into a [`Program`], and executed directly. If a script uses anything else, even an escape in a string, Lua
-//! executes the whole script.
+//! Most lock scripts compare a value and then send one or two commands. For such scripts Lua is slow: the calls into
+//! Lua and back took half the time of a simulated command. So a script that uses only a small part of the language is
+//! parsed once into a [`Program`], which is then executed directly. If a script uses any other feature, even an escape
+//! in a string, Lua executes the whole script.
 //!
-//! This exists only for speed. Without it, the simulated matrix of all built-in locks takes 1.5 times the CPU time (7
-//! pairs of runs), and `sweep --depth 1` of all built-in locks 1.6 times (2 pairs).
+//! The direct execution exists only for speed. Without it, the simulated matrix of all built-in locks takes 1.5 times
+//! the CPU time (7 pairs of runs), and `sweep --depth 1` of all built-in locks takes 1.6 times the CPU time (2 pairs).
 //!
-//! `tests/integration/scripts.rs` checks that both ways return the same replies, including the line numbers of errors.
+//! `tests/integration/scripts.rs` checks that direct execution and Lua return the same replies, including the line
+//! numbers of errors.
 
 mod read;
 mod run;

@@ -1,9 +1,10 @@
-//! Parser of a script's text, which also decides whether Lua must run it.
+//! The parser of simple scripts, which also decides which scripts Lua must run.
 
 use super::{Block, Call, Expression, Program, Statement};
 
 impl Program {
-    /// Returns `None` if the script is wrong or uses something that is not supported here. Lua then executes it.
+    /// Parses a script. Returns `None` if the script is invalid or uses an unsupported feature; Lua must then execute
+    /// it.
     pub(crate) fn read(text: &[u8]) -> Option<Program> {
         let words = words(text)?;
         if words.len() > MAX_WORDS {
@@ -20,11 +21,11 @@ impl Program {
     }
 }
 
-/// Maximum nesting. Deeper scripts are left to Lua, which has its own limits.
+/// Maximum nesting of a simple script. Lua, which has other limits, executes scripts with deeper nesting.
 const DEPTH: u32 = 20;
 
-/// Maximum number of words. Longer scripts are left to Lua, because expressions can be nested as deeply as they have
-/// words (`a or b or c` is nested), and so can the recursion that executes and frees them.
+/// Maximum number of words of a simple script; Lua executes longer scripts. An expression such as `a or b or c` is
+/// nested as deeply as it has words, and so is the recursion that executes and frees the expression.
 const MAX_WORDS: usize = 1000;
 
 /// Maximum number of local variables of a simple script. Lua's own limit is 200.
@@ -76,12 +77,16 @@ fn words(text: &[u8]) -> Option<Vec<(Word<'_>, u32)>> {
                 end + 2
             }
             '0'..='9' => {
-                let digits = leading(rest, |it| it.is_ascii_alphanumeric() || it == '.');
+                let digits = leading(rest, |character| {
+                    character.is_ascii_alphanumeric() || character == '.'
+                });
                 words.push((Word::Number(number(digits)?), line));
                 digits.len()
             }
             'a'..='z' | 'A'..='Z' | '_' => {
-                let name = leading(rest, |it| it.is_ascii_alphanumeric() || it == '_');
+                let name = leading(rest, |character| {
+                    character.is_ascii_alphanumeric() || character == '_'
+                });
                 words.push((Word::Name(name), line));
                 name.len()
             }
@@ -97,11 +102,13 @@ fn words(text: &[u8]) -> Option<Vec<(Word<'_>, u32)>> {
 }
 
 fn leading(text: &str, belongs: impl Fn(char) -> bool) -> &str {
-    let end = text.find(|it| !belongs(it)).unwrap_or(text.len());
+    let end = text
+        .find(|character| !belongs(character))
+        .unwrap_or(text.len());
     &text[..end]
 }
 
-/// Parses a plain decimal number without a fraction, small enough for any use.
+/// Parses a decimal integer of at most nine digits.
 fn number(digits: &str) -> Option<u32> {
     let plain = digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
     digits.parse().ok().filter(|_| plain)
@@ -308,7 +315,7 @@ impl<'a> Reader<'a> {
         self.keyword("redis")?;
         self.sign(".")?;
         self.keyword("call")?;
-        // Lua takes a call's line from its parenthesis, and requires it to be the line where the name ended.
+        // Lua requires the parenthesis to be on the same line as the end of the name, and reports this line in errors.
         if self.words.get(self.place)?.1 != line {
             return None;
         }
@@ -331,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_of_locks_are_simple() {
+    fn scripts_of_locks_are_simple() {
         assert!(is_simple(
             "-- Ours?\nif redis.call('GET', KEYS[1]) == ARGV[1] then\n\
              return redis.call(\"DEL\", KEYS[1])\nend\nreturn 0"
@@ -355,8 +362,8 @@ mod tests {
             let text = [begin, &middle.repeat(200_000), end].concat();
             assert!(!is_simple(&text), "{middle}");
         }
-        let most = format!("return 1{}", " or 1".repeat(499));
-        assert!(is_simple(&most));
+        let longest = format!("return 1{}", " or 1".repeat(499));
+        assert!(is_simple(&longest));
     }
 
     #[test]

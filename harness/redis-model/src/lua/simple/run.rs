@@ -1,4 +1,4 @@
-//! Executes a program.
+//! The execution of simple scripts.
 
 use std::borrow::Cow;
 
@@ -17,13 +17,13 @@ enum Value<'a> {
     Boolean(bool),
     Number(f64),
     Text(Cow<'a, [u8]>),
-    /// Equal only to itself, which the number identifies.
+    /// A table, which is equal only to itself. The number identifies the table.
     Table(u32, Reply),
 }
 
 /// The way in which a block ended.
-enum Left<'a> {
-    AtItsEnd,
+enum BlockEnd<'a> {
+    Completed,
     Returned(Value<'a>),
 }
 
@@ -59,8 +59,8 @@ impl Program {
             tables: 0,
         };
         match runner.block(&self.0) {
-            Ok(Left::AtItsEnd) => Reply::Nil,
-            Ok(Left::Returned(value)) => value.into_reply(),
+            Ok(BlockEnd::Completed) => Reply::Nil,
+            Ok(BlockEnd::Returned(value)) => value.into_reply(),
             Err(Raised { why, line }) => {
                 let text = Refusal::quote(why.0.as_bytes(), usize::MAX);
                 Reply::Error(located(&text, run.name, line.into()).into())
@@ -70,19 +70,19 @@ impl Program {
 }
 
 impl<'a> Runner<'a> {
-    fn block(&mut self, block: &'a [Statement]) -> Result<Left<'a>, Raised> {
+    fn block(&mut self, block: &'a [Statement]) -> Result<BlockEnd<'a>, Raised> {
         let outside = self.locals.len();
         for statement in block {
-            let left = self.statement(statement)?;
-            if let Left::Returned(_) = left {
-                return Ok(left);
+            let end = self.statement(statement)?;
+            if let BlockEnd::Returned(_) = end {
+                return Ok(end);
             }
         }
         self.locals.truncate(outside);
-        Ok(Left::AtItsEnd)
+        Ok(BlockEnd::Completed)
     }
 
-    fn statement(&mut self, statement: &'a Statement) -> Result<Left<'a>, Raised> {
+    fn statement(&mut self, statement: &'a Statement) -> Result<BlockEnd<'a>, Raised> {
         match statement {
             Statement::Local(value) => {
                 let value = self.value(value)?;
@@ -96,10 +96,10 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            Statement::Return(None) => return Ok(Left::Returned(Value::Nil)),
-            Statement::Return(Some(value)) => return Ok(Left::Returned(self.value(value)?)),
+            Statement::Return(None) => return Ok(BlockEnd::Returned(Value::Nil)),
+            Statement::Return(Some(value)) => return Ok(BlockEnd::Returned(self.value(value)?)),
         }
-        Ok(Left::AtItsEnd)
+        Ok(BlockEnd::Completed)
     }
 
     fn value(&mut self, expression: &'a Expression) -> Result<Value<'a>, Raised> {
@@ -108,13 +108,13 @@ impl<'a> Runner<'a> {
             Expression::Boolean(truth) => Value::Boolean(*truth),
             Expression::Number(number) => Value::Number(*number),
             Expression::Text(text) => Value::Text(Cow::Borrowed(text)),
-            Expression::Key(place) => Value::of_list(self.keys, *place),
-            Expression::Argument(place) => Value::of_list(self.argv, *place),
+            Expression::Key(place) => Value::list_element(self.keys, *place),
+            Expression::Argument(place) => Value::list_element(self.argv, *place),
             Expression::Local(place) => self.locals[*place].clone(),
             Expression::Call(call) => {
                 let reply = self.call(call)?;
                 self.tables += 1;
-                Value::of(reply, self.tables)
+                Value::from_reply(reply, self.tables)
             }
             Expression::Not(operand) => Value::Boolean(!self.value(operand)?.is_true()),
             Expression::And(both) => match self.value(&both.0)? {
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Returns an argument of a command that need not be computed. Nearly all are of this kind.
+    /// Returns an argument that can be used without evaluation, as nearly all arguments can. Otherwise returns `None`.
     fn given(&self, expression: &'a Expression) -> Option<&'a [u8]> {
         match expression {
             Expression::Text(text) => Some(text),
@@ -180,13 +180,13 @@ impl<'a> Runner<'a> {
 }
 
 impl<'a> Value<'a> {
-    fn of_list(list: &[&'a [u8]], place: usize) -> Value<'a> {
+    fn list_element(list: &[&'a [u8]], place: usize) -> Value<'a> {
         list.get(place)
             .map_or(Value::Nil, |word| Value::Text(Cow::Borrowed(word)))
     }
 
     /// Converts a reply for a script.
-    fn of(reply: Reply, table: u32) -> Value<'a> {
+    fn from_reply(reply: Reply, table: u32) -> Value<'a> {
         match reply {
             Reply::Int(number) => Value::Number(number as f64),
             Reply::Bulk(bytes) | Reply::Verbatim(_, bytes) => Value::Text(Cow::Owned(bytes)),
@@ -232,7 +232,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Formats a number as an argument: whole numbers as integers, as the Lua binding passes them.
+/// Formats a number as an argument. Whole numbers become integers, as in the Lua binding.
 fn number_text(number: f64) -> String {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number) {
@@ -242,7 +242,7 @@ fn number_text(number: f64) -> String {
     }
 }
 
-/// Converts a reply that a script returns: passing through a Lua value changes it slightly.
+/// Changes a reply that a script returns in the same way as a conversion to a Lua value and back would.
 fn returned(reply: Reply) -> Reply {
     let text = |text: &str| one_line(&Refusal::quote(text.as_bytes(), usize::MAX));
     match reply {
@@ -255,6 +255,6 @@ fn returned(reply: Reply) -> Reply {
             let items = pairs.into_iter().flat_map(|(key, value)| [key, value]);
             Reply::Array(items.map(returned).collect())
         }
-        plain => Value::of(plain, 0).into_reply(),
+        plain => Value::from_reply(plain, 0).into_reply(),
     }
 }

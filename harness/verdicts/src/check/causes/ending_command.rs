@@ -90,13 +90,18 @@ pub(in crate::check) fn is_same_token(
     if granted.is_some_and(|hold| *hold.token == *span.value) {
         return true;
     }
-    let acquired = spans.iter().filter(|one| {
-        let acquires = one.phase() == Some(Phase::Acquire);
-        acquires && one.key == span.key && !is_of_several(&one.value)
+    let acquired = spans.iter().filter(|acquired| {
+        let acquires = acquired.phase() == Some(Phase::Acquire);
+        acquires && acquired.key == span.key && !is_of_several(&acquired.value)
     });
-    let is_own = |one: &&ValueSpan| one.author.as_ref().is_some_and(|it| it.worker == by.worker);
+    let is_own = |acquired: &&ValueSpan| {
+        acquired
+            .author
+            .as_ref()
+            .is_some_and(|author| author.worker == by.worker)
+    };
     let (own, others): (Vec<&ValueSpan>, Vec<&ValueSpan>) = acquired.partition(is_own);
-    let own_values: HashSet<&str> = own.iter().map(|one| &*one.value).collect();
+    let own_values: HashSet<&str> = own.iter().map(|acquired| &*acquired.value).collect();
     others
         .iter()
         .any(|other| own_values.contains(&*other.value))

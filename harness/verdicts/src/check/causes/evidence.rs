@@ -139,8 +139,8 @@ impl<'a> Evidence<'a> {
         self.facts_about(finding, None)
     }
 
-    /// Returns a finding with everything that it names. If several clients held the lock when another client got it,
-    /// `deciding` is the attempt of the holder that the facts are about.
+    /// Returns the facts about a finding. If several clients held the lock when another client got it, the facts are
+    /// about the holder with the attempt `deciding`.
     fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
@@ -238,7 +238,7 @@ impl<'a> Evidence<'a> {
         let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
         let quorum = self
             .key_history()
-            .map_or(1, |it| it.nodes.quorum(first.key));
+            .map_or(1, |lock| lock.nodes.quorum(first.key));
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
         // A lock that confirmed an extension after the loss was not silent. If the leases overlap only because of that
         // extension, the extension is the cause.

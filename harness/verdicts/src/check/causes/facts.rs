@@ -40,12 +40,12 @@ pub(in crate::check) enum Found<'a> {
         sellers: Option<Overlap<'a>>,
         /// The fault outside the lock that damaged the stock.
         outside: Option<OutsideFault<'a>>,
-        /// Whether one seller changed the stock between another one's reading and change.
+        /// Whether a seller changed the stock between the reading and the change by another seller.
         is_interleaved: bool,
     },
     /// A command took or prolonged another client's value.
     ForeignRelease(Taken<'a>),
-    /// A fencing token was not higher than an earlier one.
+    /// A fencing token was not higher than an earlier token.
     StaleToken {
         stale: &'a StaleToken,
         hold: Option<&'a Hold>,
@@ -90,7 +90,7 @@ pub(in crate::check) struct Overlap<'a> {
     /// Whether every lease that the first hold certainly had was over when the second hold began. Leases that it only
     /// may have had are ignored.
     pub is_perhaps_outlived: bool,
-    /// Whether the lock reported the loss to the first client only when the second one was inside already, although the
+    /// Whether the lock reported the loss to the first client only after the second client had entered, although the
     /// first client could run.
     pub late_loss_report: bool,
     /// When the first client requested an extension in time, if no command of that extension reached a server before

@@ -1,8 +1,8 @@
 //! Why two clients owned one lock at the same time, from the key history of its keys.
 //!
-//! The earlier of two attempts is the one that took the lock first on the servers. For each node that the later attempt
-//! took, the key history shows how the earlier value ended, or that it was never written. The cause is the kind of end
-//! without which the later attempt could not have reached a quorum. (On a single node, that node is the quorum.)
+//! The earlier of two attempts is the attempt that took the lock first on the servers. For each node that the later
+//! attempt took, the key history shows how the earlier value ended, or that it was never written. The cause is the kind
+//! of end without which the later attempt could not have reached a quorum. (On a single node, that node is the quorum.)
 //!
 //! If the key history does not show the cause, it is `undetermined`. The lock is never blamed merely because no other
 //! reason was found.
@@ -96,7 +96,8 @@ impl LostOwnership<'_> {
         for span in self.spans_of(hold) {
             let acquires = span.phase() == Some(Phase::Acquire) && span.from_ns <= hold.begin_ns;
             if acquires && !is_undone(span, hold) {
-                acquired.retain(|one| (one.node, &one.key) != (span.node, &span.key));
+                acquired
+                    .retain(|candidate| (candidate.node, &candidate.key) != (span.node, &span.key));
                 acquired.push(span);
             }
         }
@@ -119,7 +120,7 @@ impl LostOwnership<'_> {
         spans.filter(|span| span.is_of(hold.worker, hold.op))
     }
 
-    /// Returns the last value of the earlier attempt in the key of `taken`, before the later one took that key.
+    /// Returns the last value of the earlier attempt in the key of `taken`, before the later attempt took that key.
     fn last_before<'a>(&'a self, earlier: &'a Hold, taken: &ValueSpan) -> Option<&'a ValueSpan> {
         let spans = self.spans_of(earlier);
         spans
@@ -132,7 +133,7 @@ impl LostOwnership<'_> {
     /// writing did not take the lock, so the last value of that chain is returned.
     fn outlasting<'a>(&'a self, span: &'a ValueSpan) -> &'a ValueSpan {
         let mut last = span;
-        let before = |one: &&ValueSpan| !std::ptr::eq(*one, span);
+        let before = |candidate: &&ValueSpan| !std::ptr::eq(*candidate, span);
         for next in self.spans.iter().skip_while(before).skip(1) {
             if let SpanEnd::Overwritten(by) = &last.end
                 && by.phase == Phase::Acquire
@@ -223,11 +224,11 @@ impl LostOwnership<'_> {
     /// Returns the first value that the attempt of a command wrote to the key of `span` when the command ended `span`,
     /// or later.
     fn taken_after(&self, span: &ValueSpan, by: &KeyCommand) -> Option<&ValueSpan> {
-        self.spans.iter().find(|one| {
-            one.node == span.node
-                && one.key.competes_with(&span.key)
-                && one.is_of(by.worker, by.op)
-                && one.from_ns >= span.until_ns
+        self.spans.iter().find(|candidate| {
+            candidate.node == span.node
+                && candidate.key.competes_with(&span.key)
+                && candidate.is_of(by.worker, by.op)
+                && candidate.from_ns >= span.until_ns
         })
     }
 
@@ -296,7 +297,7 @@ impl LostOwnership<'_> {
             _ if is_own => Cause::StolenRelease,
             _ if is_own_token(self.spans, by, span) => {
                 // If the client has taken its lock twice, the release of the inner hold belongs to the later attempt.
-                let is_late = span.author.as_ref().is_some_and(|it| by.op < it.op);
+                let is_late = span.author.as_ref().is_some_and(|author| by.op < author.op);
                 if is_late {
                     Cause::SharedToken
                 } else {
@@ -409,9 +410,9 @@ fn decisive(ends: &[Cause], nodes: usize, quorum: usize) -> Cause {
 /// Returns `true` if the leases with which the two holds were granted overlap, before any extension.
 fn share_granted_leases(one: &Hold, other: &Hold) -> bool {
     // A lease that was over when its grant arrived never ran.
-    let ran = |hold: &Hold| hold.begin_ns < hold.first_deadline_ns;
-    ran(one)
-        && ran(other)
+    let was_current = |hold: &Hold| hold.begin_ns < hold.first_deadline_ns;
+    was_current(one)
+        && was_current(other)
         && one.begin_ns < other.first_deadline_ns
         && other.begin_ns < one.first_deadline_ns
 }

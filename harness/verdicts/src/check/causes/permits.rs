@@ -159,7 +159,7 @@ pub(in crate::check) fn cause_of_overtaking(
             && span.from_ns.saturating_add(ttl_ns) < at_ns
             && span.author.as_ref().is_some_and(|by| !is_held(by.op))
     };
-    let mut spans = key_history.iter().flat_map(|it| &it.spans);
+    let mut spans = key_history.iter().flat_map(|history| &history.spans);
     if spans.any(is_left) {
         Cause::PermitLeaked
     } else {
@@ -234,7 +234,10 @@ fn changes(history: &History, lock: u32, until_ns: u64) -> HashMap<u64, Changes>
 
 /// Returns the number in a value or, for a collection, the number of its elements. Returns 0 for any other value.
 fn number(value: &str) -> i64 {
-    match value.strip_prefix('{').and_then(|it| it.strip_suffix('}')) {
+    match value
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+    {
         Some(elements) => elements.split(", ").count() as i64,
         None => value.parse().unwrap_or(0),
     }

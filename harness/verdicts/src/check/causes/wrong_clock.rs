@@ -26,7 +26,7 @@ pub(super) fn cause_of_clocks(
         let is_lasting =
             (fault.clock).map_or(is_instantaneous(fault.fault), |shift| shift.for_good);
         let is_over = !is_lasting && fault.ended_ns.is_some_and(|ns| ns < span.from_ns);
-        // If the later client's clock is ahead, it sees the expiry too soon. If the earlier client's clock is
+        // A later client whose clock is ahead finds the lock expired too early. If the earlier client's clock is
         // behind, it writes an expiry that is too soon.
         let is_shifted = |ahead: bool| fault.clock.is_none_or(|shift| (shift.by_ns > 0) == ahead);
         let affects = |worker: usize| fault.workers.contains(&worker);

@@ -111,13 +111,17 @@ impl Course<'_, '_> {
         own.iter().find_map(|span| {
             let renews = matches!(span.phase(), Some(Phase::Idle | Phase::Extend));
             let is_within = (hold.begin_ns..hold.end_ns).contains(&span.from_ns);
-            let is_before = |one: &&&ValueSpan| {
-                (one.node, &one.key) == (span.node, &span.key)
-                    && one.until_ns <= span.from_ns
-                    && one.from_ns < span.from_ns
+            let is_before = |other: &&&ValueSpan| {
+                (other.node, &other.key) == (span.node, &span.key)
+                    && other.until_ns <= span.from_ns
+                    && other.from_ns < span.from_ns
             };
-            let gone_ns = own.iter().filter(is_before).map(|one| one.until_ns).max()?;
-            let on_others = own.iter().filter(|one| one.node != span.node);
+            let gone_ns = own
+                .iter()
+                .filter(is_before)
+                .map(|other| other.until_ns)
+                .max()?;
+            let on_others = own.iter().filter(|other| other.node != span.node);
             let others: Vec<&ValueSpan> = on_others.copied().collect();
             let is_lost = nodes_at(&others, span.from_ns) < self.quorum;
             (renews && is_within && is_lost).then_some((span.from_ns, span.from_ns - gone_ns))

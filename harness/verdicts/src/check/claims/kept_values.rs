@@ -17,7 +17,7 @@ use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value, share
 use crate::timeline::{Attempt, Step, UnderWay, names_token, work_count};
 
 use crate::check::claims::false_answers::FalseAnswers;
-use crate::check::claims::left_value::{LeftValue, ReportedState, ending_anyway_until_ns};
+use crate::check::claims::leftover_value::{LeftoverValue, ReportedState, ending_anyway_until_ns};
 use crate::check::stalls::reply_delays::ReplyDelays;
 
 /// Tolerance for expiries, in nanoseconds. Servers count them in whole milliseconds, by a clock that they read once per
@@ -40,7 +40,7 @@ pub(in crate::check) struct KeptValues {
     attempts: UnderWay<Vec<Value>>,
     acquired: AcquiredValues,
     /// The values that were left, in the order of the reports that they contradict.
-    left: Vec<LeftValue>,
+    left: Vec<LeftoverValue>,
     /// The positions in `left` of the values that each attempt wrote.
     left_by: HashMap<u64, Vec<usize>>,
 }
@@ -191,7 +191,8 @@ impl KeptValues {
         let before = self.current[update.place].take();
         self.current[update.place] = update.now.and_then(|now| {
             let KeyCommand { worker, op, .. } = *now.author?;
-            let is_same = before.is_some_and(|it| it.is_of_one_worker && it.worker == worker);
+            let is_same =
+                before.is_some_and(|writer| writer.is_of_one_worker && writer.worker == worker);
             Some(CurrentValue {
                 node: update.node,
                 key: update.key.clone(),
@@ -327,14 +328,16 @@ impl KeptValues {
             let of_client = self.values_of_client(at_ns, attempt);
             authors = of_client.iter().map(|value| value.op).collect();
             let places = of_client.iter();
-            kept = places.map(|it| (it.node, it.key.clone())).collect();
+            kept = places
+                .map(|place| (place.node, place.key.clone()))
+                .collect();
         }
         if !kept.is_empty() {
             for op in authors {
                 self.left_by.entry(op).or_default().push(self.left.len());
             }
             let written_ns = self.written_ns(attempt.op);
-            let mut left = LeftValue::new(at_ns, attempt, reported, kept, written_ns);
+            let mut left = LeftoverValue::new(at_ns, attempt, reported, kept, written_ns);
             left.of_other_attempts = of_other_attempts;
             if reported.is_of_release() && self.min_hold_ns > 0 {
                 let held_on_until_ns = at_ns.saturating_add(self.min_hold_ns);
@@ -407,7 +410,7 @@ impl KeptValues {
     }
 
     /// Returns the values that stayed, in the order of the reports that they contradict.
-    pub(in crate::check) fn into_left(mut self) -> Vec<LeftValue> {
+    pub(in crate::check) fn into_leftover_values(mut self) -> Vec<LeftoverValue> {
         self.left.retain(|left| !left.kept.is_empty());
         self.left
     }

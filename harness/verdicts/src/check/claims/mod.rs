@@ -3,7 +3,7 @@
 pub(super) mod continuity;
 pub(super) mod false_answers;
 pub(super) mod kept_values;
-pub(super) mod left_value;
+pub(super) mod leftover_value;
 pub(super) mod promised_renewal;
 pub(super) mod taken_value;
 pub(super) mod untrue_answers;

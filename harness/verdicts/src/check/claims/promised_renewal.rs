@@ -25,8 +25,8 @@ fn is_own_name(key: &KeyName) -> bool {
 /// excused.
 ///
 /// A fault or a stall excuses the loss unless the lock then reports nothing for longer than the fault or the stall
-/// lasted. This silence ends when the lock reports the loss, or confirms an extension. Whether that confirmation is
-/// true is judged elsewhere.
+/// lasted. This silence ends when the lock reports the loss, or confirms an extension. This function does not check if
+/// the confirmation is true.
 pub(in crate::check) fn ran_out_ns(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
@@ -186,7 +186,7 @@ pub(in crate::check) fn disturbed_ns(
         let harness = HarnessStall::from_event(event);
         spans.extend(harness.map(|stall| (stall.from_ns, stall.until_ns)));
         let stall = Stall::from_event(event);
-        let stall = stall.filter(|it| it.touches(worker, (from_ns, to_ns)));
+        let stall = stall.filter(|stall| stall.touches(worker, (from_ns, to_ns)));
         spans.extend(stall.map(|stall| (stall.from_ns, stall.until_ns)));
     }
     spans.sort_unstable();

@@ -94,7 +94,7 @@ impl TakenValue {
 /// Maximum number of holds that are examined for the key in which a lock keeps its tokens.
 const MAX_EXAMINED_HOLDS: usize = 20;
 
-/// Returns those of these keys that are queues of waiting clients, and not locks: no grant's token was in the key when
+/// Returns the keys that are not locks but queues of waiting clients. In such a key no grant's token was stored when
 /// the grant arrived, although grants had their tokens in another key.
 pub(in crate::check) fn queues<'a>(
     timeline: &Timeline<'_>,

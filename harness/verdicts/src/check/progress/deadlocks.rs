@@ -114,7 +114,7 @@ impl Deadlocks {
         let limit_ns = from_ns
             .saturating_add(self.bound_ns)
             .saturating_add(stalled_ns(from_ns, at_ns));
-        let is_known = |known: &Deadlock| known.waits.iter().any(|one| one.op == waits[0].op);
+        let is_known = |known: &Deadlock| known.waits.iter().any(|wait| wait.op == waits[0].op);
         if at_ns > limit_ns && !self.found.iter().any(|(_, known)| is_known(known)) {
             self.found.push((limit_ns, Deadlock { waits, closed_ns }));
         }

@@ -1,8 +1,8 @@
 //! Locks that are blocked by a dead client's value, because other clients' commands prolong it.
 //!
 //! A dead client's value should expire when it was due at the time of the death. If another worker's command prolongs
-//! it beyond that, no client owns it: its owner is dead, and the others did not write it. It does not matter if one of
-//! the others believes that it holds the lock although its own value is long gone.
+//! it beyond that, no client owns it: its owner is dead, and the others did not write it. It does not matter if another
+//! client's lock still reports a hold although that client's value is long gone.
 
 use picklock_scenarios::Phase;
 
@@ -61,7 +61,7 @@ impl KeptAlive {
             (Some(now), Some(known)) if now.serial == known.serial => Some(known.renewed(update)),
             (Some(_), _) => self.written(update),
         };
-        self.any |= self.current_values[update.place].is_some_and(|it| it.due_ns.is_some());
+        self.any |= self.current_values[update.place].is_some_and(|value| value.due_ns.is_some());
     }
 
     /// Returns the new value of a key, or `None` if it was not written to take a lock.

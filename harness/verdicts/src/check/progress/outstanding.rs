@@ -13,8 +13,8 @@
 //!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
 //!   lock with only ambiguous attempts is not excused forever.
 //!
-//! A refused attempt leaves nothing. When the run is over, all workers are ended: a client that still holds the lock
-//! then is dead, and its value expires like that of any other dead client.
+//! A refused attempt leaves nothing. At the end of the run all workers are ended. A client that still holds the lock at
+//! that time counts as dead, and its value expires like the value of any other dead client.
 
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;

@@ -1,9 +1,9 @@
 //! Tracks which workers can reach the nodes that their lock needs.
 //!
 //! A lock on one node needs that node. A lock on several nodes needs a majority of them, unless the header specifies a
-//! quorum. The key history shows which nodes it uses: a program that knows only one of several nodes needs that one. As
-//! long as no grant has shown this, the lock is assumed to need a majority of all nodes and a majority of the nodes
-//! that it has used, or all nodes if it has used none.
+//! quorum. The key history shows which nodes the lock uses. A lock that uses only one of several nodes needs only that
+//! node. As long as no grant has shown this, the lock is assumed to need a majority of all nodes and a majority of the
+//! nodes that it has used, or all nodes if it has used none.
 //!
 //! An active fault takes its nodes away from its workers. A fault without nodes takes away all of them, and one without
 //! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and
@@ -119,7 +119,7 @@ impl Reach {
             return true;
         }
         let mut free = vec![true; self.nodes];
-        for fault in self.obstacles.iter().filter(|it| it.affects(worker)) {
+        for fault in self.obstacles.iter().filter(|fault| fault.affects(worker)) {
             if fault.nodes.is_empty() {
                 return false;
             }

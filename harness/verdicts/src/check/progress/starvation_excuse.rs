@@ -72,7 +72,7 @@ impl StarvationExcuses {
     }
 
     /// Returns the longest time for which a worker waited for a CPU between two times. It is unknown which of the
-    /// workers would have got the lock, so the one that waited longest counts.
+    /// workers would have got the lock, so the worker that waited longest counts.
     pub(in crate::check) fn delayed_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         let workers = self.cpu_waits.keys();
         let each = workers.map(|worker| self.cpu_wait_ns(*worker, from_ns, until_ns));
@@ -143,7 +143,7 @@ impl StarvationExcuses {
         }
         let span = (first.from_ns, first.until_ns);
         let mut stalls = self.stalls.iter();
-        let stall = stalls.find(|it| it.meets(span));
+        let stall = stalls.find(|stall| stall.meets(span));
         let not_begun = || {
             let waited_ns = self.not_begun_ns(first, bound_ns, operations)?;
             let by = StarvationReason::HarnessStall(waited_ns / 1_000_000);

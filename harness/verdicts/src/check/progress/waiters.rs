@@ -6,8 +6,8 @@
 //! no worker does so within that time, the lock could not be granted in between, and the next request begins a new
 //! want. A client that pauses between two requests is not kept waiting.
 //!
-//! When the last worker that requested the lock gets it, the lock is no longer wanted. A fault that begins or ends
-//! changes which workers reach what they need, so all wants restart.
+//! When the last worker that requested the lock gets it, no worker waits any more. When a fault begins or ends, other
+//! workers can reach the nodes that they need, so the waiting times of all workers restart.
 //!
 //! If a fault keeps a worker from what the lock needs, the lock could not be granted during its attempts anyway, so
 //! pauses between them do not matter. Then all its requests for one lock, until it gets that lock, are one want.
@@ -33,7 +33,7 @@ struct Want {
     since_ns: u64,
     /// Number of requests from workers that reach what the lock needs.
     requests: u32,
-    /// When the last request was denied, or `None` if no client wants the lock any more.
+    /// When the last request was denied, or `None` if no client waits for the lock any more.
     denied_ns: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Waiters {
         }
     }
 
-    /// Restarts all wants.
+    /// Restarts the waiting times of all workers.
     pub(in crate::check) fn restart(&mut self, at_ns: u64, reaches: impl Fn(usize, u32) -> bool) {
         self.wants.fill(Want {
             since_ns: at_ns,
@@ -161,7 +161,7 @@ impl Waiters {
     pub(in crate::check) fn longest(&self, key: u32, reaches: bool) -> Option<(usize, u64)> {
         let requests = self.requests.iter().enumerate();
         let waiting = requests.filter_map(|(worker, request)| {
-            request.filter(|it| it.key == key && it.reaches == reaches)?;
+            request.filter(|request| request.key == key && request.reaches == reaches)?;
             Some((worker, self.first_requested_at_ns(worker, key)?))
         });
         waiting.min_by_key(|(_, since_ns)| *since_ns)

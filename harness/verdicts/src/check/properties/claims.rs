@@ -28,14 +28,14 @@
 //! - *The request took the reported time.* No answer took longer than the driver has waited for it.
 //! - *It is a separate lock.* No other lock uses the same key.
 //!
-//! Without key history none of this can be shown, and the property does not apply.
+//! Without a key history these claims cannot be checked, and the property does not apply.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::checker::Checker;
 use crate::check::claims::continuity::{Course, Reports};
 use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
-use crate::check::claims::left_value::{LeftValue, ReportedState};
+use crate::check::claims::leftover_value::{LeftoverValue, ReportedState};
 use crate::check::claims::promised_renewal::ran_out_ns;
 use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
 use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
@@ -203,11 +203,13 @@ impl Claims {
         } else {
             attempt.written.granted_nodes()
         };
+        let required_nodes = if is_promised { self.nodes / 2 + 1 } else { 1 };
+        let has_value = nodes >= required_nodes;
         let takes_lock_otherwise = written.took_away || written.has_no_lock_value();
-        let is_backed = nodes > self.nodes / 2 || !is_promised && nodes > 0;
         // A value that names the token shows that another client may have handed the lock over.
         let token = attempt.written.kept_token().unwrap_or_default();
-        if is_backed || takes_lock_otherwise || !is_promised && self.kept.is_named(token) {
+        let may_be_handed_over = !is_promised && self.kept.is_named(token);
+        if has_value || takes_lock_otherwise || may_be_handed_over {
             return;
         }
         let statement = format!(
@@ -267,9 +269,9 @@ impl Claims {
         self.found(at_ns, Claim::Key, vec![first, op], statement);
     }
 
-    /// Judges the claims that the lock is free, or that the client did not get it.
-    fn judge_left(&mut self) {
-        for left in std::mem::take(&mut self.kept).into_left() {
+    /// Judges the claims that the lock is free, or that the client did not get the lock.
+    fn judge_leftover_values(&mut self) {
+        for left in std::mem::take(&mut self.kept).into_leftover_values() {
             let stayed = self.stayed_on(&left);
             let is_on_one_node = self.nodes_used.only_node(left.lock).is_some();
             let quorum = self.nodes / 2 + 1;
@@ -305,7 +307,7 @@ impl Claims {
 
     /// Returns the reason if the client may have given up an answer that the harness delayed, because the harness was
     /// stalled around the time at which the value was written.
-    fn reason_for_delayed_answer(&self, left: &LeftValue) -> Option<InconclusiveReason> {
+    fn reason_for_delayed_answer(&self, left: &LeftoverValue) -> Option<InconclusiveReason> {
         let written_ns = left.written_ns?;
         let around_ns = AROUND_WRITE.part_of(self.ttl_ns);
         let from_ns = written_ns.saturating_sub(around_ns);
@@ -389,7 +391,7 @@ impl Claims {
 
     /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that
     /// the attempt has written; other reports concern only the keys that certainly belong to the lock.
-    fn stayed_on(&self, left: &LeftValue) -> usize {
+    fn stayed_on(&self, left: &LeftoverValue) -> usize {
         let keys = (self.lock_keys.get(&left.lock)).map_or(&[][..], Vec::as_slice);
         left.nodes((left.reported != ReportedState::Free).then_some(keys))
     }
@@ -478,7 +480,7 @@ impl Checker for Claims {
                 .gap
                 .map_or(Judgement::NotApplicable, Judgement::Unknown);
         }
-        self.judge_left();
+        self.judge_leftover_values();
         self.judge_holds(timeline);
         // A lock that only ever used one of several nodes needs no majority.
         let nodes_used = &self.nodes_used;

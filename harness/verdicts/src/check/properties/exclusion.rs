@@ -2,10 +2,10 @@
 //! admits one holder, any two overlapping holds are too many.
 //!
 //! A hold is judged from the arrival of the grant at the driver until the release is sent, the worker dies, or the
-//! history ends. The true hold is no shorter: the client had the grant before it arrived at the driver, and had not yet
-//! been asked to release. So two overlapping intervals prove that two clients were inside at once. Leases do not matter
-//! here. A worker that dies on its own holds the lock until the driver sees its output close, which is when the process
-//! exits.
+//! history ends. The true hold is at least as long, because the client had the grant before the driver received it, and
+//! the driver had not yet requested the release. So two overlapping intervals prove that two clients were inside at
+//! once. Leases do not matter here. A worker that no fault ended holds the lock until its output is closed, which
+//! happens when the process exits.
 //!
 //! Holds that only touch do not overlap. A hold of zero length strictly inside another hold overlaps it. Such holds
 //! occur in the simulation, where a client needs no time to take the lock, find nothing to do and release it.

@@ -42,7 +42,7 @@ impl HighestTokens {
 /// The checker. It uses only the holds.
 pub(in crate::check) struct Fencing;
 
-/// Returns all tokens that were not higher than an earlier one, in the order in which they arrived.
+/// Returns all tokens that were not higher than an earlier token, in the order in which they arrived.
 ///
 /// The checker reports only the first; charts show all of them.
 pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {

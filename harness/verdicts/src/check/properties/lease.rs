@@ -15,9 +15,9 @@
 //!
 //! If a lock does not report how long its lease runs, the lease begins when its key was written, as far as the key
 //! history of its only node shows that. Otherwise the grant happened at some time between the request and the arrival.
-//! With a late grant, the lease lasted at least a TTL from then, and may have met another one. With an early grant, it
-//! may have begun during another client's lease. If one of the two holds for every possible time of the grant, the
-//! service let two in.
+//! With a late grant, the lease lasted at least a TTL from that time, and may have overlapped another lease. With an
+//! early grant, it may have begun during another client's lease. If one of the two holds for every possible time of the
+//! grant, the service let two in.
 //!
 //! A holder may withdraw a report, so its leases are known only when its hold has ended.
 

@@ -73,7 +73,9 @@ mod tests {
 
     #[test]
     fn letters_of_properties_are_unique() {
-        let letters: BTreeSet<char> = Property::ALL.map(|one| describe(one).letter).into();
+        let letters: BTreeSet<char> = Property::ALL
+            .map(|property| describe(property).letter)
+            .into();
         assert_eq!(letters.len(), Property::ALL.len());
     }
 

@@ -81,7 +81,7 @@ impl Checker for Once {
         letter: 'N',
         severity: 3,
         held: "the job of every tick ran once",
-        violated: "a tick ran twice, or not",
+        violated: "a tick ran twice, or not at all",
         not_applicable: DOES_NOT_APPLY,
         page: include_str!("../../../explain/once.md"),
     };

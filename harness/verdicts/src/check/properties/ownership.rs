@@ -20,9 +20,9 @@
 //! although another key did. A release may take the next ticket from such a queue.
 //!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
-//! A value that was written over another one need not be a lock: `GETSET` writes even if another client has the lock.
-//! So a finding stays pending until the attempt that wrote the value is granted. If that attempt writes the value
-//! again, the grant does not rest on the first one.
+//! A value that replaced another value need not be a lock: `GETSET` writes even if another client has the lock. So a
+//! finding stays pending until the attempt that wrote the value is granted. If that attempt writes the value again, the
+//! grant does not rest on the first write.
 //!
 //! Without key history, ownership is judged from the clients' answers (`ownership_from_answers.rs`), and only until the
 //! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
@@ -148,31 +148,39 @@ impl Ownership {
     /// Records that a command took this value. If `is_unproven`, the value is its writer's lock only if that attempt is
     /// granted.
     fn record_taken(&mut self, taken: &TakenValue, is_unproven: bool) {
-        let acquires = taken.is_of_acquisition();
-        let is_finding = match (taken.how, acquires) {
-            // A waiting client may prolong the value that it finds. But if the attempt had taken the key before, it
-            // renews a value that is no longer its own.
-            (Taking::Prolonged, true) => {
-                let written = self.written.get(taken.by.worker);
-                written
-                    .is_some_and(|(op, places)| *op == taken.by.op && places.contains(&taken.place))
-            }
-            (_, true) => self.lease_runs(taken),
-            (_, false) => true,
-        };
-        if is_finding {
-            let release = self.foreign_release(taken);
-            if taken.is_collection {
-                let place = (taken.node, taken.key.clone());
-                self.collections.insert(release, place);
-            }
-            self.pending.push(PendingFinding {
-                release,
-                place: taken.place,
-                ungranted: is_unproven.then_some(taken.owner),
-            });
-            self.settle();
+        if !self.is_foreign_release(taken) {
+            return;
         }
+        let release = self.foreign_release(taken);
+        if taken.is_collection {
+            let place = (taken.node, taken.key.clone());
+            self.collections.insert(release, place);
+        }
+        self.pending.push(PendingFinding {
+            release,
+            place: taken.place,
+            ungranted: is_unproven.then_some(taken.owner),
+        });
+        self.settle();
+    }
+
+    /// Returns `true` if the command must not have affected the owner's value. A command of an acquisition may do so in
+    /// two cases: after the owner's lease, and to prolong a value that its attempt has not written.
+    fn is_foreign_release(&self, taken: &TakenValue) -> bool {
+        if !taken.is_of_acquisition() {
+            true
+        } else if taken.how == Taking::Prolonged {
+            // After writing the key itself, the attempt renews a value that is no longer its own.
+            self.has_written(taken)
+        } else {
+            self.lease_runs(taken)
+        }
+    }
+
+    /// Returns `true` if the command's attempt had written the key before.
+    fn has_written(&self, taken: &TakenValue) -> bool {
+        let written = self.written.get(taken.by.worker);
+        written.is_some_and(|(op, places)| *op == taken.by.op && places.contains(&taken.place))
     }
 
     /// Returns `true` if the owner's lease was certainly running when its value was removed.
@@ -365,7 +373,7 @@ impl Checker for Ownership {
         }
         let observations = found
             .into_iter()
-            .map(|it| (it.fired_at_ns, Seen::ForeignRelease(it)));
+            .map(|release| (release.fired_at_ns, Seen::ForeignRelease(release)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);

@@ -1,4 +1,4 @@
-//! Progress: a client that wants the lock gets it, as long as it reaches what the lock needs.
+//! Progress: a client that requests the lock gets it, as long as the client reaches the nodes that the lock needs.
 //!
 //! A violation is a period, longer than the bound, in which no client could hold the lock any more, while workers that
 //! reached the nodes that the lock needs wanted it. The period begins at the latest of
@@ -9,8 +9,8 @@
 //!   that rounds its expiry up, the TTL is a whole second.
 //!
 //! The period ends with the next grant, when no client wants the lock any more, with the next fault, or with the run,
-//! at the first event that reports what was found afterwards. Waiting exactly as long as the bound is allowed. How the
-//! attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not
+//! at the first event that reports a result of the final inspection. Waiting exactly as long as the bound is allowed.
+//! How the attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not
 //! available.
 //!
 //! An active fault excuses only the workers that it keeps from a quorum of the nodes (see
@@ -21,12 +21,12 @@
 //! expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if there was no
 //! probe. A lock may store its expiry in the value.
 //!
-//! A dead client's value that other clients keep alive does not count as a lease, even if another client believes that
-//! it holds the lock (see [`crate::check::progress::kept_alive`]).
+//! A dead client's value that other clients keep alive does not count as a lease, even if the lock of another client
+//! reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
 //! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
 //!
-//! Clients that hold one lock and wait for another one can wait for each other. Such a cycle is a violation if it
+//! Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a violation if it
 //! outlasts the bound (see [`crate::check::progress::deadlocks`]).
 //!
 //! A client that dies without a fault is a violation by itself: it wanted the lock, or its stock, and will never get
@@ -470,7 +470,7 @@ impl Checker for Progress {
         self.found.extend(left);
         let deaths = std::mem::take(&mut self.deaths);
         let mut cycles = self.deadlocks.take_found();
-        // A client that was supposed to be dead may have been the one that held a lock.
+        // A client that counted as dead may have held a lock.
         if self.freeze_breached {
             cycles.clear();
         }

@@ -3,7 +3,7 @@
 //! The resource of a semaphore admits every client. A client is inside from the time at which it takes a job from the
 //! stock until its hold ends. More clients inside than there are permits are a violation.
 //!
-//! The resource of a read/write lock is a value of two halves. It is a violation if a reader sees one half before a
+//! The resource of a read/write lock is a value of two halves. It is a violation if a reader reads one half before a
 //! change and the other half after it ([`crate::check::torn_reads`]), or if a writer overwrites another writer's
 //! change.
 //!
@@ -12,7 +12,7 @@
 //! - A change that leaves the stock below zero, or sells more units than there were, is a violation at that time (one
 //!   violation if it does both). So is an access that finds the stock below zero and lower than any access before.
 //! - At the end, `sold + left` must equal the initial stock, and `sold` must not exceed it. Only this check finds an
-//!   absolute update (`write`) that overwrites another one.
+//!   absolute update (`write`) that overwrites another update.
 //!
 //! A history without a final count of every key does not decide the property, unless it shows a violation. The lowest
 //! observed stock shows how many units are gone at least; more sales than that mean a lost update. The last change is

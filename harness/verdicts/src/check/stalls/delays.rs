@@ -64,7 +64,8 @@ pub(in crate::check) fn stalled_ns(
     (from_ns, until_ns): (u64, u64),
 ) -> u64 {
     let spans = history.events.iter().filter_map(|event| {
-        let stall = Stall::from_event(event).filter(|it| it.touches(worker, (from_ns, until_ns)));
+        let stall =
+            Stall::from_event(event).filter(|stall| stall.touches(worker, (from_ns, until_ns)));
         let stall = stall.map(|stall| (stall.from_ns, stall.until_ns));
         stall.or_else(|| HarnessStall::from_event(event).map(HarnessStall::span))
     });

@@ -2,8 +2,8 @@
 //!
 //! A violation must not rest on the machine. While the harness is stalled ([`EventKind::HarnessStalled`]), replies wait
 //! in its proxy and releases are requested late. A hold that waits for a fault to be injected
-//! ([`EventKind::FaultFired`]) lasts longer than its scenario says. Leases keep running in the meantime. So each hold
-//! is shortened here:
+//! ([`EventKind::FaultFired`]) lasts longer than the scenario specifies. Leases keep running in the meantime. So each
+//! hold is shortened here:
 //!
 //! - by the time for which the harness was stalled since the lock was taken, as far as this can have delayed the
 //!   release;
@@ -240,7 +240,7 @@ impl StallCorrection {
         span: (u64, u64),
     ) -> Option<InconclusiveReason> {
         let mut stalls = self.stalls.iter();
-        let stall = stalls.find(|it| it.touches(worker, span));
+        let stall = stalls.find(|stall| stall.touches(worker, span));
         stall.map(Stall::reason)
     }
 

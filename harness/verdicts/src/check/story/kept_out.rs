@@ -79,8 +79,8 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     }
 }
 
-/// Describes the commands that prolonged a value, with the times of the first and the last one. Returns `None` if none
-/// of the commands that the cause concerns prolonged it.
+/// Describes the commands that prolonged a value, with the times of the first and the last command. Returns `None` if
+/// none of the commands that the cause concerns prolonged it.
 fn prolonged(
     facts: &Facts<'_>,
     span: &ValueSpan,
@@ -88,8 +88,9 @@ fn prolonged(
     why: Cause,
 ) -> Option<(u64, u64, String)> {
     let is_foreign = why == Cause::ForeignRenewal;
-    let is_relevant =
-        |it: &&Renewal| it.prolongs() && (it.by.worker != author.worker) == is_foreign;
+    let is_relevant = |renewal: &&Renewal| {
+        renewal.prolongs() && (renewal.by.worker != author.worker) == is_foreign
+    };
     let renewals: Vec<&Renewal> = span.renewals.iter().filter(is_relevant).collect();
     let (first, last) = (renewals.first()?, renewals.last()?);
     let workers: BTreeSet<usize> = renewals.iter().map(|renewal| renewal.by.worker).collect();

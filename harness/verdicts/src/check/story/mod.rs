@@ -326,7 +326,7 @@ fn describe_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
     draft.describe_attempts(&[release.releaser, release.owner], from_ns, to_ns);
 }
 
-/// Adds the sentences about a token that was not higher than an earlier one.
+/// Adds the sentences about a token that was not higher than an earlier token.
 fn describe_stale_token(
     draft: &mut Draft<'_>,
     stale: &StaleToken,
@@ -386,11 +386,11 @@ fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
         );
         draft.add(wait.since_ns, Weight::Decisive, text);
         let mut holds = facts.holds.iter().rev();
-        let is_it = |hold: &&Hold| {
+        let is_held = |hold: &&Hold| {
             (hold.worker, hold.key) == (wait.holder, wait.wanted)
                 && hold.begin_ns <= deadlock.closed_ns
         };
-        if let Some(hold) = holds.find(is_it) {
+        if let Some(hold) = holds.find(is_held) {
             draft.describe_grant(hold);
         }
     }

@@ -93,7 +93,11 @@ fn describe_hold(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
 
 /// Describes the limit that a lock sets on a hold which ended at `end_ns`, from the life of the holder's value.
 fn describe_limit(value: &ValueSpan, end_ns: u64) -> String {
-    let prolonged = value.renewals.iter().filter(|it| it.prolongs()).count();
+    let prolonged = value
+        .renewals
+        .iter()
+        .filter(|renewal| renewal.prolongs())
+        .count();
     let has_expired = value.end == SpanEnd::RanOut && value.until_ns < end_ns;
     match (has_expired, prolonged, value.expiry) {
         (true, _, _) => {

@@ -123,7 +123,7 @@ fn removal_of_a_held_value_belongs_to_the_only_releaser() {
     let mut one = begin();
     one.extend([release(1), by(0, None)]);
     assert_eq!(named(one).unwrap()[2], (1, Phase::Release));
-    // Both waiting clients could have removed the value, and so could its holder.
+    // Each of the two waiting clients and the holder could have removed the value.
     let mut several = begin();
     several.extend([acquire(4), by(0, None)]);
     assert!(named(several).is_err());

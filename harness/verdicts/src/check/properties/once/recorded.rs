@@ -121,13 +121,13 @@ impl Recorded {
     /// Returns the latest time until which a hold may keep other clients out. `release` is the operation that ended the
     /// hold, if there is one.
     pub(super) fn taken_until_ns(&self, hold: &Hold, release: Option<&Operation>) -> u64 {
-        let is_answered = release.is_some_and(|it| {
+        let is_answered = release.is_some_and(|release| {
             matches!(
-                it.outcome,
+                release.outcome,
                 OperationOutcome::Done | OperationOutcome::Refused
             )
         });
-        let answered_ns = release.map_or(hold.end_ns, |it| it.ended_at_ns);
+        let answered_ns = release.map_or(hold.end_ns, |release| release.ended_at_ns);
         if hold.ended == HoldEnd::Released && is_answered {
             return answered_ns.saturating_add(self.min_hold_ns);
         }

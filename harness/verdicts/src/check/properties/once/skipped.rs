@@ -48,10 +48,10 @@ impl<'a, 'h> Skips<'a, 'h> {
     pub(super) fn new(recorded: &'a Recorded, timeline: &'a Timeline<'h>) -> Self {
         let of_kind = |kind| {
             let operations = timeline.operations().iter();
-            operations.filter(move |it| it.kind == kind)
+            operations.filter(move |operation| operation.kind == kind)
         };
         let releases: HashMap<u64, &Operation> = of_kind(OperationKind::Release)
-            .map(|it| (it.op, it))
+            .map(|operation| (operation.op, operation))
             .collect();
         let holds = timeline.holds().iter().map(|hold| {
             let until_ns = recorded.taken_until_ns(hold, releases.get(&hold.op).copied());
@@ -62,22 +62,22 @@ impl<'a, 'h> Skips<'a, 'h> {
                 until_ns,
             }
         });
-        let in_doubt = of_kind(OperationKind::Acquire).filter(|it| {
+        let in_doubt = of_kind(OperationKind::Acquire).filter(|operation| {
             matches!(
-                it.outcome,
+                operation.outcome,
                 OperationOutcome::Failed | OperationOutcome::Unanswered
             )
         });
-        let in_doubt = in_doubt.map(|it| Taken {
-            op: it.op,
-            key: it.key,
-            from_ns: it.requested_at_ns,
-            until_ns: it.ended_at_ns.saturating_add(recorded.lease_ns),
+        let in_doubt = in_doubt.map(|operation| Taken {
+            op: operation.op,
+            key: operation.key,
+            from_ns: operation.requested_at_ns,
+            until_ns: operation.ended_at_ns.saturating_add(recorded.lease_ns),
         });
         Skips {
             recorded,
             attempts: of_kind(OperationKind::Acquire)
-                .map(|it| (it.op, it))
+                .map(|operation| (operation.op, operation))
                 .collect(),
             taken: holds.chain(in_doubt).collect(),
             faults: timeline.faults(),
@@ -94,12 +94,16 @@ impl<'a, 'h> Skips<'a, 'h> {
     ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
         let attempts = self.attempts_for(key, tick);
         if attempts.is_empty() {
-            return self.nobody_came(tick).map(Err);
+            return self.unattended_tick(tick).map(Err);
         }
-        let excuses: Vec<Option<Excuse>> = attempts.iter().map(|it| self.excuse(it)).collect();
+        let excuses: Vec<Option<Excuse>> = attempts
+            .iter()
+            .map(|attempt| self.excuse(attempt))
+            .collect();
         let is_unexcused = |(_, excuse): &(&&Operation, &Option<Excuse>)| excuse.is_none();
         let Some((missed, _)) = attempts.iter().zip(&excuses).find(is_unexcused) else {
-            let only_faults = excuses.iter().all(|it| *it == Some(Excuse::Fault));
+            let only_faults = excuses.iter().all(|excuse| *excuse == Some(Excuse::Fault))
+                || attempts.iter().all(|attempt| self.is_cut_off(attempt));
             let by = TickExcuse::Fault;
             return only_faults.then_some(Err(InconclusiveReason::TickMissed { tick, by }));
         };
@@ -120,10 +124,12 @@ impl<'a, 'h> Skips<'a, 'h> {
                 _ => "refused",
             }
         );
-        let before = self.taken.iter().filter(|it| {
-            it.key == key && it.from_ns < missed.requested_at_ns && it.op != missed.op
+        let before = self.taken.iter().filter(|taken| {
+            taken.key == key && taken.from_ns < missed.requested_at_ns && taken.op != missed.op
         });
-        let before = before.max_by_key(|it| it.from_ns).map(|it| it.op);
+        let before = before
+            .max_by_key(|taken| taken.from_ns)
+            .map(|taken| taken.op);
         let claim = FalseClaim {
             about: Claim::Tick,
             ops: before.into_iter().chain([missed.op]).collect(),
@@ -135,7 +141,10 @@ impl<'a, 'h> Skips<'a, 'h> {
     /// Returns the attempts that could have run the job of a tick: the attempts that were made for it and, if the
     /// schedule catches up on missed ticks, for any later tick.
     fn attempts_for(&self, key: u32, tick: u64) -> Vec<&'a Operation> {
-        let catches_up = self.recorded.schedule.is_some_and(|it| it.catches_up);
+        let catches_up = self
+            .recorded
+            .schedule
+            .is_some_and(|schedule| schedule.catches_up);
         let last = if catches_up { u64::MAX } else { tick };
         let ticks = self.recorded.ticks.range((key, tick)..=(key, last));
         let ops = ticks.flat_map(|(_, tick)| &tick.attempts);
@@ -145,7 +154,7 @@ impl<'a, 'h> Skips<'a, 'h> {
 
     /// Returns the reason if a fault kept a client from requesting the lock for a tick, or `None` if all clients were
     /// busy or the run had ended.
-    fn nobody_came(&self, tick: u64) -> Option<InconclusiveReason> {
+    fn unattended_tick(&self, tick: u64) -> Option<InconclusiveReason> {
         let mut away = (0..self.recorded.workers).filter_map(|worker| {
             let due_ns = self.recorded.due_ns(tick, worker);
             (due_ns < self.end_ns).then(|| self.is_kept_away(worker, (due_ns, due_ns)))
@@ -172,6 +181,17 @@ impl<'a, 'h> Skips<'a, 'h> {
         }
         let is_away = self.is_kept_away(attempt.worker, span);
         is_away.then_some(Excuse::Fault)
+    }
+
+    /// Returns `true` if a fault kept the client of this attempt from Redis, and Redis has not answered it: such attempts
+    /// may have taken the lock from each other, which excuses none of them.
+    fn is_cut_off(&self, attempt: &Operation) -> bool {
+        let is_unanswered = matches!(
+            attempt.outcome,
+            OperationOutcome::Failed | OperationOutcome::Unanswered
+        );
+        let span = (attempt.requested_at_ns, attempt.ended_at_ns);
+        is_unanswered && self.is_kept_away(attempt.worker, span)
     }
 
     /// Returns `true` if faults kept a worker from a quorum of the nodes, or from running, in this span. A fault counts

@@ -17,7 +17,7 @@ public interface LockUnderTest {
         throw new PicklockAdapter.Definite("the lock defines neither tryAcquire nor acquire");
     }
 
-    /** Waits for the lock for at most `waitMs`. Override it if the lock waits itself. */
+    /** Waits for the lock for at most `waitMs`. Override it if the lock waits by itself. */
     default PicklockAdapter.Grant acquire(String key, long ttlMs, long waitMs) throws Exception {
         return PicklockAdapter.tryFor(waitMs, () -> {
             String token = tryAcquire(key, ttlMs);

@@ -68,7 +68,7 @@ public final class Picklock {
     /** Runs a scenario, and returns the status of each property.
      *
      * @throws Violation if the lock does not keep what the reference keeps
-     * @throws PicklockException if the run could not take place, or could not be judged */
+     * @throws PicklockException if the run could not take place, or was inconclusive */
     public Map<String, String> run(String scenario) {
         try {
             return runIn(Path.of(settings.out()).toAbsolutePath().resolve(fileName(type.getName())).resolve(fileName(scenario)),

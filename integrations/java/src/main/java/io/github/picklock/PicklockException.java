@@ -8,7 +8,7 @@ public class PicklockException extends RuntimeException {
         super(message);
     }
 
-    /** The run could not be judged. */
+    /** The run was inconclusive. */
     public static final class Inconclusive extends PicklockException {
         private static final long serialVersionUID = 1;
 

@@ -35,6 +35,6 @@ public @interface Scenarios {
     /** Directory of the failed runs. */
     String out() default "target/picklock";
 
-    /** Whether to abort a run that cannot be judged. By default it fails. */
+    /** Whether to abort an inconclusive run. By default it fails. */
     boolean skipUnknown() default false;
 }

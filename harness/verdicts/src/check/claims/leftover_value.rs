@@ -72,7 +72,7 @@ impl ReportedState {
 
 /// The values of an attempt that a report contradicts.
 #[derive(Debug, Clone)]
-pub(in crate::check) struct LeftValue {
+pub(in crate::check) struct LeftoverValue {
     /// When the report was made.
     pub(in crate::check) at_ns: u64,
     pub(in crate::check) reported: ReportedState,
@@ -91,7 +91,7 @@ pub(in crate::check) struct LeftValue {
     pub(in crate::check) kept: Vec<(usize, KeyName)>,
 }
 
-impl LeftValue {
+impl LeftoverValue {
     /// Creates the record of the values that an attempt left behind despite its report.
     pub(in crate::check) fn new(
         at_ns: u64,
@@ -100,7 +100,7 @@ impl LeftValue {
         kept: Vec<(usize, KeyName)>,
         written_ns: Option<u64>,
     ) -> Self {
-        LeftValue {
+        LeftoverValue {
             at_ns,
             reported,
             worker: attempt.worker,
