@@ -268,8 +268,11 @@ fn two_sets_side_by_side() {
         at.display()
     ));
     assert_eq!(outcome.code, Some(0), "{}", outcome.all());
-    let said = "✘ worse set-nx-px × calm × sim  exclusion: held → violated: outlived-lease";
+    // One story violates both properties.
+    let said =
+        "✘ worse set-nx-px × calm × sim  exclusion, resource: held → violated: outlived-lease";
     assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
+    assert!(outcome.stdout.starts_with("1 of 1 cell changed: 1 worse\n"));
     let out = outcome.home().join("picklock-report");
     let document = std::fs::read(out.join("comparison.json")).unwrap();
     let document: Value = serde_json::from_slice(&document).unwrap();

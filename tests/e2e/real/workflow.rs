@@ -77,7 +77,10 @@ impl Machine {
     fn with_adapter(ci: &str, example: &'static Example) -> Machine {
         let home = tempfile::Builder::new().prefix("ci-").tempdir().unwrap();
         let repository = home.path().join("repository");
-        fs::create_dir_all(repository.join(".git")).unwrap();
+        // Go records the commit of the repository in the program that it builds.
+        let mut init = Command::new("git");
+        let init = init.args(["init", "--quiet"]).arg(&repository).status();
+        assert!(init.unwrap().success());
         let bin = home.path().join(".cargo/bin");
         fs::create_dir_all(&bin).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_picklock"), bin.join("picklock")).unwrap();

@@ -1,5 +1,7 @@
 //! The matrix as a grid: scenarios as rows, grouped by family, and locks as columns, with one glyph per cell.
 
+use std::collections::BTreeSet;
+
 use picklock_scenarios::Family;
 use picklock_verdicts::check::Cause;
 use picklock_verdicts::record::Cell;
@@ -33,8 +35,8 @@ struct Row<'a> {
     family: Option<Family>,
     /// At least one. The first names the row.
     scenarios: Vec<&'a str>,
-    /// Glyph of each cell, with the causes. An unexpected result is not alike to any other.
-    signature: Vec<(&'a str, char, Vec<Cause>)>,
+    /// Glyph of each cell, whether its result is unexpected, and the causes of the row.
+    signature: (Vec<(&'a str, char, bool)>, BTreeSet<Cause>),
 }
 
 impl Row<'_> {
@@ -110,20 +112,19 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
     lines
 }
 
-/// Returns the rows of the grid by family. In a large grid, scenarios that look alike are one row.
+/// Returns the rows of the grid by family. In a large grid, scenarios that look alike are one row, unless a result is
+/// unexpected.
 fn grid_rows<'a>(cells: &'a [(String, &'a Cell)], scenarios: Vec<&'a str>) -> Vec<Row<'a>> {
     let has_many = scenarios.len() > MAX_SEPARATE_ROWS;
     let mut rows: Vec<Row<'a>> = Vec::new();
     for scenario in scenarios {
         let here = cells.iter().filter(|(_, cell)| cell.scenario == scenario);
-        let causes = |cell: &Cell| {
-            let causes = cell.verdicts.values().filter_map(|verdict| verdict.cause);
-            causes.collect::<Vec<Cause>>()
-        };
-        let signature = here
+        let glyphs = here
             .clone()
-            .map(|(lock, cell)| (lock.as_str(), mark(cell).0, causes(cell)));
-        let signature: Vec<_> = signature.collect();
+            .map(|(lock, cell)| (lock.as_str(), mark(cell).0, cell.is_unexpected()));
+        let verdicts = here.clone().flat_map(|(_, cell)| cell.verdicts.values());
+        let causes = verdicts.filter_map(|verdict| verdict.cause);
+        let signature = (glyphs.collect(), causes.collect());
         let is_unexpected = here.clone().any(|(_, cell)| cell.is_unexpected());
         let family = here
             .clone()
