@@ -68,8 +68,14 @@ impl Variation for MinimumHold {
     }
 
     async fn release(lock: &mut Varied<Self>, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        let held = lock.variation.requested.map(|requested| requested.elapsed());
-        let left = lock.variation.least.saturating_sub(held.unwrap_or_default());
+        let held = lock
+            .variation
+            .requested
+            .map(|requested| requested.elapsed());
+        let left = lock
+            .variation
+            .least
+            .saturating_sub(held.unwrap_or_default());
         let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         if left_ms == 0 {
             return Lock::release(&mut lock.original, key, grant).await;

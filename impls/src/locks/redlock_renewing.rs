@@ -25,7 +25,7 @@ use crate::lease::Lease;
 use crate::locks::redlock::{DRIFT_FACTOR, NODE_TIMEOUT, Redlock, Rules};
 use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{RenewalRules, RENEW_EVERY};
+use crate::renewal::{RENEW_EVERY, RenewalRules};
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::{BuiltInLock, Kind};

@@ -26,7 +26,7 @@ use crate::lease::Lease;
 use crate::locks::set_nx_px::SetNxPx;
 use crate::options::{OptionSpec, Options};
 use crate::patience::{RETRY_DELAY, RETRY_JITTER};
-use crate::renewal::{RenewalRules, RENEW_EVERY};
+use crate::renewal::{RENEW_EVERY, RenewalRules};
 use crate::renewing::{Renewable, Renewing};
 use crate::stopwatch::Deadline;
 use crate::{BuiltInLock, Context, Kind, Node};
@@ -44,7 +44,11 @@ pub(crate) const LOCK: BuiltInLock = BuiltInLock {
 /// The options of a lock with a watchdog.
 pub(crate) const OPTIONS: &[&OptionSpec] = &[&RETRY_DELAY, &RETRY_JITTER, &RENEW_EVERY];
 
-pub(crate) fn watchdog(nodes: Vec<Node>, context: Context, rules: RenewalRules) -> Renewing<SetNxPx> {
+pub(crate) fn watchdog(
+    nodes: Vec<Node>,
+    context: Context,
+    rules: RenewalRules,
+) -> Renewing<SetNxPx> {
     Renewing::new(SetNxPx::new(nodes, context), rules)
 }
 

@@ -53,7 +53,10 @@ impl Reentrant {
 impl Varied<Reentrant> {
     /// Takes the lock again. Returns `None` if the client does not have it, or no longer has it.
     async fn reenter(&mut self, key: &str, ttl: Duration) -> Taken {
-        let Varied { original, variation } = self;
+        let Varied {
+            original,
+            variation,
+        } = self;
         let Some((count, outer)) = variation.held.get_mut(key) else {
             return Ok(None);
         };
@@ -83,7 +86,9 @@ impl Variation for Reentrant {
         }
         let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            lock.variation.held.insert(key.to_owned(), (1, grant.clone()));
+            lock.variation
+                .held
+                .insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
     }

@@ -63,7 +63,10 @@ impl RenewsInDoubt {
 
 impl Variation for RenewsInDoubt {
     async fn attempt(lock: &mut Varied<Self>, key: &str, name: &str, lease: Lease) -> Taken {
-        let Varied { original, variation } = lock;
+        let Varied {
+            original,
+            variation,
+        } = lock;
         let tried = original.attempt(key, name, lease).await;
         if tried.as_ref().is_err_and(|error| !error.is_definite()) {
             // The validity of this grant is unknown, so the renewal is sent at once.
@@ -74,7 +77,8 @@ impl Variation for RenewsInDoubt {
             };
             let renewal = original.renewal(key, &perhaps, lease);
             let options = original.options();
-            variation.renewals
+            variation
+                .renewals
                 .begin(options, &perhaps, lease.duration(), renewal);
             variation.record(perhaps);
         }

@@ -36,7 +36,9 @@ impl Variation for StaleHoldCount {
         }
         let granted = Lock::acquire(&mut lock.original, key, ttl, wait).await?;
         if let Some(grant) = &granted {
-            lock.variation.held.insert(key.to_owned(), (1, grant.clone()));
+            lock.variation
+                .held
+                .insert(key.to_owned(), (1, grant.clone()));
         }
         Ok(granted)
     }

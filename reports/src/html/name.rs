@@ -31,7 +31,7 @@ impl Name {
     /// Splits the text at its backticks, so that every second part is code. A backtick without its partner is text.
     fn parts(&self) -> Vec<&str> {
         let parts: Vec<&str> = self.shown.split('`').collect();
-        if parts.len() % 2 == 0 {
+        if parts.len().is_multiple_of(2) {
             return vec![&self.shown];
         }
         parts

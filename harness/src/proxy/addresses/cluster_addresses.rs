@@ -174,11 +174,11 @@ mod tests {
         let foreign = node("10.0.0.9", 7001);
         let slots = |ranges: &[String]| format!("*{}\r\n{}", ranges.len(), ranges.concat());
         let with_replica = slots(&[range(&[mine.clone(), foreign.clone()])]);
-        let without = slots(&[range(&[link.clone()])]);
+        let without = slots(&[range(std::slice::from_ref(&link))]);
         assert_eq!(rewritten(&with_replica, &without), None);
         let with_master = slots(&[
             range(&[foreign.clone(), mine.clone()]),
-            range(&[mine.clone()]),
+            range(std::slice::from_ref(&mine)),
         ]);
         let place = Some("10.0.0.9:7001".to_owned());
         assert_eq!(rewritten(&with_master, &without), place);

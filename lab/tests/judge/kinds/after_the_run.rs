@@ -56,7 +56,7 @@ pub fn progress(case: &Case) -> Finding {
     }
 }
 
-fn died<'a>(case: &'a Case) -> Option<&'a Line> {
+fn died(case: &Case) -> Option<&Line> {
     let mut downs = case.file.events("worker-down");
     downs.find(|line| !line.flag("by_fault") && line.text("ended_by") == "itself")
 }

@@ -126,7 +126,7 @@ fn skipped(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Skip {
     Skip::No
 }
 
-fn attempts_for<'a>(case: &'a Case, schedule: Schedule, key: u64, tick: u64) -> Vec<&'a Attempt> {
+fn attempts_for(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Vec<&Attempt> {
     let due_of = |one: &&Attempt| {
         let came = case
             .file

@@ -43,7 +43,7 @@ fn end_of_hold(case: &Case, attempt: &Attempt) -> Option<u64> {
 }
 
 /// Returns the granted attempts for a lock, with the ends of their holds.
-fn holds<'a>(case: &'a Case, lock: u64) -> impl Iterator<Item = (&'a Attempt, u64)> {
+fn holds(case: &Case, lock: u64) -> impl Iterator<Item = (&Attempt, u64)> {
     let granted = case.attempts.iter().filter(move |one| one.granted());
     granted
         .filter(move |one| one.key == lock)
