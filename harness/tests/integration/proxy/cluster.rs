@@ -25,6 +25,12 @@ async fn address_that_is_not_one_of_the_run_reaches_no_client() {
         slots("10.255.0.9", 7001),
         "-MOVED 1 10.255.0.9:7001\r\n".to_owned(),
     ];
+    // The data of a lock, which happens to have the fields of a server.
+    let hash = "*4\r\n$2\r\nip\r\n$8\r\n10.0.0.9\r\n$4\r\nport\r\n$4\r\n7001\r\n";
+    client.send("HGETALL lock").await;
+    node.exactly(27).await;
+    node.write(hash.as_bytes()).await;
+    assert_eq!(client.reply_bytes().await, hash.as_bytes());
     let mut received = Vec::new();
     for reply in &replies {
         client.send("CLUSTER SLOTS").await;
