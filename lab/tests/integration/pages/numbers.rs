@@ -75,7 +75,7 @@ fn numbers_in_prose_are_right() {
         ("README.md", format!("- {scenarios} scenarios:")),
         (
             "README.md",
-            format!("{} lock libraries were judged", libraries().len()),
+            format!("{} lock libraries", libraries().len()),
         ),
         ("CHANGELOG.md", format!("- {locks} built-in locks,")),
         (
@@ -85,7 +85,7 @@ fn numbers_in_prose_are_right() {
         (
             "CHANGELOG.md",
             format!(
-                "with {} scenarios of their own",
+                "with {} separate scenarios",
                 in_prose(for_permits.count())
             ),
         ),
