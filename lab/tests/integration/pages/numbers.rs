@@ -73,10 +73,7 @@ fn numbers_in_prose_are_right() {
         ("README.md", format!("- {locks} locks,")),
         ("README.md", format!("- {mutants} mutants:")),
         ("README.md", format!("- {scenarios} scenarios:")),
-        (
-            "README.md",
-            format!("{} lock libraries", libraries().len()),
-        ),
+        ("README.md", format!("{} lock libraries", libraries().len())),
         ("CHANGELOG.md", format!("- {locks} built-in locks,")),
         (
             "CHANGELOG.md",
@@ -84,10 +81,7 @@ fn numbers_in_prose_are_right() {
         ),
         (
             "CHANGELOG.md",
-            format!(
-                "with {} separate scenarios",
-                in_prose(for_permits.count())
-            ),
+            format!("with {} separate scenarios", in_prose(for_permits.count())),
         ),
         (
             "CHANGELOG.md",

@@ -82,10 +82,26 @@ fn starved(case: &Case) -> Option<String> {
                 .filter(|one| from < one.from() && one.from() < until)
                 .count() as u64
         };
-        let worst = cuts.windows(2).map(|cut| overtakes(cut[0], cut[1])).max()?;
+        let spans = cuts.windows(2).map(|cut| (cut[0], cut[1]));
+        let undisturbed = spans.filter(|span| !is_disturbed(case, writer, *span));
+        let worst = undisturbed
+            .map(|(from, until)| overtakes(from, until))
+            .max()?;
         (worst > most).then(|| format!("{worst} readers overtook op {}", writer.op))
     });
     starved.next()
+}
+
+/// Returns `true` if a fault on a node or on the writer lasts for this span.
+fn is_disturbed(case: &Case, writer: &Attempt, (from, until): (u64, u64)) -> bool {
+    let mut faults = case.file.events("fault-began");
+    faults.any(|began| {
+        let concerns = !began.list("nodes").is_empty()
+            || began.list("workers").contains(&(writer.worker as i64));
+        let mut ends = case.file.events("fault-ended");
+        let ended = ends.find(|line| line.num("id") == began.num("id"));
+        concerns && began.at <= from && ended.is_none_or(|ended| ended.at >= until)
+    })
 }
 
 /// Returns when a client first requested the lock that it had not been granted since.
