@@ -109,7 +109,17 @@ pub fn quoted(word: &str) -> String {
     typed
 }
 
-/// Splits the words as a shell does, with quotes and backslashes.
+/// Splits a text at its backticks, so that every second part is code. If a backtick has no partner, the whole text is
+/// the only part.
+pub(crate) fn code_parts(text: &str) -> Vec<&str> {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return vec![text];
+    }
+    parts
+}
+
+/// Splits a command into words as a shell does, and keeps their quotes and backslashes.
 pub(crate) fn shell_words(command: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut start, mut quote, mut escaped) = (0, None, false);

@@ -3,7 +3,7 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 
-use crate::escape::{shell_words, shortened, visible};
+use crate::escape::{code_parts, shell_words, shortened, visible};
 
 /// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 48;
@@ -28,13 +28,8 @@ pub(super) struct Name {
 impl HtmlSafe for Name {}
 
 impl Name {
-    /// Splits the text at its backticks, so that every second part is code. A backtick without its partner is text.
     fn parts(&self) -> Vec<&str> {
-        let parts: Vec<&str> = self.shown.split('`').collect();
-        if parts.len().is_multiple_of(2) {
-            return vec![&self.shown];
-        }
-        parts
+        code_parts(&self.shown)
     }
 }
 

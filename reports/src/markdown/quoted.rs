@@ -5,7 +5,7 @@
 //! `<code>`, which GitHub skips, and a word of prose that could be a mention, a reference or an address
 //! contains empty comments.
 
-use crate::escape::shortened;
+use crate::escape::{code_parts, shortened};
 
 /// Maximum length of quoted text in characters, so that one name cannot fill the page.
 const MAX_LENGTH: usize = 160;
@@ -25,10 +25,7 @@ pub fn code(text: &str) -> String {
 /// Quotes a sentence. Text between two backticks becomes code.
 pub fn prose(text: &str) -> String {
     let text = shortened(text, 4 * MAX_LENGTH);
-    let parts: Vec<&str> = text.split('`').collect();
-    if parts.len().is_multiple_of(2) {
-        return words(&text);
-    }
+    let parts = code_parts(&text);
     let quoted = parts.iter().enumerate().map(|(index, part)| {
         if index.is_multiple_of(2) {
             words(part)

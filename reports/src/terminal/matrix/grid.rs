@@ -23,7 +23,8 @@ const MIN_NOTE_WIDTH: usize = 24;
 /// Minimum number of green rows that are folded into one.
 const MIN_FOLDED: usize = 2;
 
-/// Maximum number of rows of which each is shown. In a larger grid, rows of a family that look alike share one.
+/// Maximum number of rows of a grid that shows each scenario separately. In a larger grid, scenarios of a family that
+/// look alike share a row.
 const MAX_SEPARATE_ROWS: usize = 24;
 
 /// Maximum number of folded scenarios to name, and the number that is named if there are more.
