@@ -127,8 +127,14 @@ fn violations_of_one_story_are_one_change() {
         ..Verdict::held()
     };
     let broken = &mut after.cells[0];
-    for property in [Property::Exclusion, Property::Lease, Property::Resource] {
-        let verdict = lost(Cause::LostOnFailover);
+    // The same story, although one property has another cause. The most severe property, `lease`, is shown.
+    for (property, cause) in [
+        (Property::Exclusion, Cause::LostOnRestart),
+        (Property::Lease, Cause::LostOnFailover),
+        (Property::Resource, Cause::LostOnFailover),
+    ] {
+        let mut verdict = lost(cause);
+        verdict.story = vec!["the node lost its data".into()];
         broken.verdicts.insert(property, verdict);
     }
     broken
