@@ -267,7 +267,7 @@ fn extension_longer_than_the_wait_is_a_false_claim() {
         );
         let extend = r#"{"at_ns":50000000,"event":"extend","worker":0,"op":1,"ttl_ms":1000}"#;
         let prolonged = r#"{"at_ns":51000000,"event":"key-changed","node":0,"key":0,"value":"t1","ttl_ms":1000,"why":"command","worker":0,"op":1,"phase":"extend","command":"EVAL"}"#;
-        let honest = histories["told-a-minute"].replace("60000", "2");
+        let honest = histories["elapsed-of-a-minute"].replace("60000", "2");
         let history = with(&honest, &[extend, prolonged, &extended]);
         verdict_of(&history, Property::Claims)
     };
@@ -278,7 +278,7 @@ fn extension_longer_than_the_wait_is_a_false_claim() {
 #[test]
 fn key_change_by_an_unknown_worker_or_node_is_an_error() {
     let histories = histories();
-    let good = &histories["told-a-minute"];
+    let good = &histories["elapsed-of-a-minute"];
     let change = good.lines().find(|line| line.contains("\"SET\"")).unwrap();
     let huge = usize::MAX.to_string();
     for (from, to, problem) in [
