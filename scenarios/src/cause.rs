@@ -76,7 +76,7 @@ causes! {
     OutlivedLease "outlived-lease", Client("it kept working after its lease had expired"),
         "the client outlived its lease", "use fencing";
     ExpiredGrant "expired-grant", Client("it used a grant that had already expired"),
-        "a grant was used that had expired on arrival", "check the remaining lease";
+        "a client used a grant that had expired on arrival", "check the remaining lease";
     LostOnFailover "lost-on-failover", Redis,
         "the promoted replica had never received the lock",
         "use several independent nodes, or wait for every replica";
@@ -105,9 +105,9 @@ causes! {
     WrongExpiry "wrong-expiry", Lock,
         "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,
-        "a release claimed what the server had not done", "report a release only if the server says that it removed the value";
+        "a release claimed what the server had not done", "report a release only if the server confirms that it removed the value";
     SilentRelease "silent-release", Lock,
-        "a release failed without saying so", "report what the server answered to it";
+        "a release failed without reporting it", "report what the server answered to it";
     SharedKey "shared-key", Lock,
         "two locks use one key", "put the whole name of the lock into the key";
     SplitKey "split-key", Lock,
@@ -139,7 +139,7 @@ causes! {
     RenewedAfterEnd "renewed-after-end", Lock,
         "a renewal went on after its client had ended", "end it with the client";
     LostWakeUp "lost-wake-up", Lock,
-        "a client slept while the lock was free", "check again at times, even without a signal";
+        "a client slept while the lock was free", "check again from time to time, even without a signal";
     SplitVote "split-vote", Lock,
         "no client got a majority", "release a minority at once, and retry at random times";
     WaitsForEveryNode "waits-for-every-node", Lock,
@@ -161,7 +161,7 @@ causes! {
     PermitLeaked "permit-leaked", Lock,
         "a permit never came back", "give each permit an owner and an expiry";
     TornRead "torn-read", Lock,
-        "the lock let a reader and a writer in together", "let each look for the other, in one script";
+        "the lock let a reader and a writer in together", "let each check for the other, in one script";
     WriterStarved "writer-starved", Lock,
         "readers that requested the lock later were let in before a writer", "let readers wait behind a waiting writer";
     SkippedTick "skipped-tick", Lock,

@@ -171,7 +171,7 @@ pub fn page(examples: &[Example]) -> String {
         .collect();
     text.push_str("## Other causes\n\n");
     text.push_str(
-        "No built-in lock shows these in the simulation. `picklock explain` describes them.\n\n",
+        "No built-in lock shows these causes in the simulation. `picklock explain` describes them.\n\n",
     );
     for cause in Cause::ALL {
         if !examples.iter().any(|it| it.cause == cause) {
@@ -272,11 +272,11 @@ fn without_time(line: &str) -> &str {
 
 fn at_fault(cause: Cause) -> String {
     match cause.responsible() {
-        Responsible::Client(act) => format!("The client's fault: {act}"),
-        Responsible::Lock => "The lock's fault".to_owned(),
+        Responsible::Client(act) => format!("This is the client's fault: {act}"),
+        Responsible::Lock => "This is the lock's fault".to_owned(),
         Responsible::Redis => "Redis lost the lock, and the lock relied on it".to_owned(),
-        Responsible::Application(act) => format!("The application's fault: {act}"),
-        Responsible::Resource(act) => format!("The resource's fault: {act}"),
+        Responsible::Application(act) => format!("This is the application's fault: {act}"),
+        Responsible::Resource(act) => format!("This is the resource's fault: {act}"),
         Responsible::Undetermined => "The history does not show whose fault it is".to_owned(),
     }
 }
