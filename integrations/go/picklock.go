@@ -1,5 +1,5 @@
-// Package picklock tests a distributed lock on Redis from go test: it runs competing clients under the lock, freezes the
-// holder, loses a reply, kills a process, and reports whose fault it was.
+// Package picklock tests a distributed lock on Redis from go test: it runs clients that compete for the lock, freezes
+// the holder, loses a reply, kills a process, and reports whose fault it was.
 package picklock
 
 import (

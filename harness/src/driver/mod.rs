@@ -1,4 +1,4 @@
-//! The driver: competing clients under a lock, with the same code in every backend.
+//! The driver: clients that compete for a lock, with the same code in every backend.
 
 mod client_driver;
 mod leader_section;
