@@ -15,8 +15,8 @@ use crate::external_choice::ExternalArgs;
 use crate::named_lock::NamedLock;
 use crate::proxy_service::ProxyArgs;
 
-/// Tries to pick distributed locks on Redis: competing buyers, faults at the worst time, and a
-/// verdict that names the party at fault.
+/// Tries to pick distributed locks on Redis: runs clients that compete for a lock, injects faults at the worst time,
+/// and names the party at fault.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -50,7 +50,7 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Run many locks under many scenarios, and compare the results with the expectations.
     Matrix(MatrixArgs),
-    /// Place every fault at every point of a small run, and judge each.
+    /// Place every fault at every point of a small run, and judge each run.
     Sweep(SweepArgs),
     /// Try random fault plans, and shrink the plans that break the lock.
     Hunt(HuntArgs),
@@ -72,9 +72,9 @@ pub enum Command {
     Init(InitArgs),
     /// Write reports from saved runs: run directories, matrix directories, documents.
     Report(ReportArgs),
-    /// Explain a scenario, a property, a cause or a lock. Without a name: list them all.
+    /// Explain a scenario, a property, a cause or a lock. Without a name, list all names.
     Explain(ExplainArgs),
-    /// Print a page of the documentation. Without a name: list the pages.
+    /// Print a page of the documentation. Without a name, list the pages.
     Docs(DocsArgs),
     /// Print a completion script for a shell.
     Completions {

@@ -26,8 +26,8 @@ pub const USAGE: u8 = 2;
 pub const INCONCLUSIVE: u8 = 3;
 /// No Redis, no engine, no image, no port.
 pub const ENVIRONMENT: u8 = 4;
-/// The program of the lock did not start. Only runs that are part of a matrix or a gate end with it; for users it is an
-/// environment problem.
+/// The program of the lock did not start. Only runs that are part of a matrix or a gate exit with this code; users see
+/// the code of an environment problem.
 pub const NOT_STARTED: u8 = 5;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
@@ -49,7 +49,7 @@ pub fn from_severity(severity: Severity) -> u8 {
 pub enum Failure {
     /// The command line or a file is wrong.
     Usage(Inert),
-    /// This machine cannot run it.
+    /// This machine cannot run what the user requested.
     Environment(Inert),
     /// The program of the lock did not start.
     NotStarted {
@@ -62,7 +62,7 @@ pub enum Failure {
     NotApplicable(Inert),
     /// The simulation of the lock does not end.
     Stuck(Inert),
-    /// The user stopped it before there was anything to report.
+    /// The user stopped the run before there was anything to report.
     Interrupted,
 }
 

@@ -19,7 +19,7 @@ use crate::configuration::{DEFAULT_FILE, read, unreadable};
 use crate::exit::Failure;
 use crate::print;
 
-/// The backend needs servers.
+/// The error if the backend `external` has no servers.
 pub const NO_SERVERS: &str = "the backend external needs servers: name them by --redis URL, or in the table [servers] of picklock.toml";
 
 /// The options about the user's own servers.

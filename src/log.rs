@@ -40,7 +40,7 @@ pub struct LogArgs {
     /// Show only lines about this worker.
     #[arg(long, value_name = "W", value_parser = worker)]
     pub worker: Option<usize>,
-    /// Show every line, with whole tokens. Default: of a client that waits, only the first and the last request
+    /// Show every line, with whole tokens. Default: for a client that waits, only the first and the last request
     #[arg(long)]
     pub all: bool,
     /// Print one JSON object per line instead of a table. Always prints every line.

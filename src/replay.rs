@@ -123,7 +123,7 @@ fn is_plain(c: char) -> bool {
 ///
 /// # Errors
 /// Returns an error if the repro cannot be read, if it names something that no longer exists, or if the machine cannot
-/// run it.
+/// run the scenario.
 pub async fn run(args: ReplayArgs) -> Result<u8, Failure> {
     let file = repro::find(&args.path)?;
     let then = repro::read(&file)?;

@@ -174,7 +174,7 @@ pub fn specification(
             text
         ))
     };
-    // A backend that does not need a password must not fail because it is missing.
+    // A backend that does not need a password must not fail because the password is missing.
     let needs_them = backend == Some(BackendName::External) && servers.external.is_none();
     let named = then.server.as_ref().map(|name| name.parse());
     let servers = servers.or(ServerChoice {
@@ -225,7 +225,7 @@ pub fn specification(
 /// Returns the path of the repro file: the given path, or the repro file of the run directory to which it refers.
 ///
 /// # Errors
-/// Returns an error if there is none, with a hint about the kind of the path.
+/// Returns an error if there is no such file, with a hint about the kind of the path.
 pub fn find(path: &Path) -> Result<PathBuf, Failure> {
     let Some(dir) = saved_run::directory(path)? else {
         return Ok(path.to_owned());

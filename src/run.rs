@@ -48,7 +48,8 @@ pub struct Reporting {
 /// `None`, the best available backend is selected and stored in the specification. A violated property is not an error.
 ///
 /// # Errors
-/// Returns an error if the machine cannot run it, or if it is interrupted before there is anything to report.
+/// Returns an error if the machine cannot run the scenario, or if the run is interrupted before there is anything to
+/// report.
 pub async fn execute(
     mut spec: RunSpec,
     wanted: Option<BackendName>,

@@ -135,7 +135,8 @@ impl RunDirectory {
         })
     }
 
-    /// Compresses the command log to about a twentieth of its size. It makes up nine tenths of a saved run.
+    /// Compresses the command log to about a twentieth of its size. Uncompressed, the log makes up nine tenths of a
+    /// saved run.
     pub fn compress_command_log(&self) -> Result<(), Failure> {
         let path = self.path(COMMAND_LOG);
         let Ok(mut log) = self.output.open(&self.inside.join(COMMAND_LOG)) else {

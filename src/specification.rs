@@ -71,8 +71,8 @@ pub enum Unsuited {
     SharedSeed,
 }
 
-/// Returns why this lock runs the scenario only if the user has named it, or `None` if no such condition applies. None
-/// applies to built-in locks.
+/// Returns why this lock runs the scenario only if the user has named it, or `None` if no such condition applies. A
+/// lock whose code is in this process runs every scenario that fits it.
 pub fn unsuited(scenario: &Scenario, lock: &LockSpec) -> Option<Unsuited> {
     let workload = &scenario.workload;
     if lock.is_in_process() {

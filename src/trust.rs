@@ -17,7 +17,8 @@ use crate::named_lock::{DOCKER, EXEC};
 /// If `backend` is `None`, the best available backend counts.
 ///
 /// # Errors
-/// Returns an error that lists the programs that the file would start, and names the flag that permits them.
+/// Returns an error that lists what the file would start and the servers that it would write to, and names the flag
+/// that permits this.
 pub fn check(
     repro: &Repro,
     file: &Path,
@@ -40,7 +41,8 @@ pub fn check(
     )))
 }
 
-/// Returns the kinds and names of the programs that the file would start.
+/// Returns what the file would start, with which directory and environment, and the external servers that the run would
+/// write to: a description of each kind, and its name.
 fn named_programs(
     repro: &Repro,
     servers: &ServerChoice,

@@ -25,8 +25,8 @@ pub enum AdapterCommand {
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub struct AdapterCheckArgs {
-    /// The command line of the adapter, in quotes. It is started without a shell, as with
-    /// `--impl exec:COMMAND`. Or `docker:IMAGE`, or the name of a table [impl.NAME] in picklock.toml.
+    /// The command line of the adapter, in quotes (started without a shell, as with `--impl exec:COMMAND`), or
+    /// `docker:IMAGE`, or the name of a table [impl.NAME] in picklock.toml.
     #[arg(value_name = "COMMAND|NAME")]
     pub command: String,
     #[command(flatten)]

@@ -61,7 +61,7 @@ impl CellBuilder {
         self.runs
     }
 
-    /// Records a run that left no history. If several did, keeps the reason of the smallest seed.
+    /// Records a run that left no history. If several runs left none, keeps the reason of the smallest seed.
     pub fn failed(&mut self, seed: u64, reason: String) {
         self.runs += 1;
         if self.error.as_ref().is_none_or(|(first, _)| seed < *first) {

@@ -20,7 +20,7 @@ use crate::reference_lock;
 pub struct MatrixRequest {
     /// The locks, or empty for all built-in ones.
     pub locks: Vec<NamedLock>,
-    /// The scenarios that the user named, by name or path. Empty, without a profile: the whole catalog.
+    /// The scenarios that the user named, by name or path. If there are none, and no profile, the whole catalog is run.
     pub scenarios: Vec<String>,
     /// The profile that chooses further scenarios for each lock.
     pub profile: Option<&'static Profile>,
@@ -110,7 +110,7 @@ impl MatrixRequest {
         if self.scenarios.contains(name) {
             return false;
         }
-        // A built-in lock declares nothing.
+        // A built-in lock does not declare whether it renews.
         let renews = (!lock.is_in_process()).then_some(lock.renews);
         let nodes = self.overrides.nodes.unwrap_or(lock.nodes);
         let kind = lock.kind.unwrap_or_default();

@@ -38,13 +38,13 @@ enum RuleEffect {
 pub struct Rule {
     /// Whether the fault affects commands or replies.
     on: Direction,
-    /// The command, in any case. Without it every command counts.
+    /// The command, in any case. If omitted, every command matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<String>,
     /// Text that an argument of the command must contain, such as the name of a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
-    /// The first matching frame that is affected, from 1.
+    /// Number of the first matching frame that is affected, counted from 1.
     #[serde(default = "default_count")]
     nth: u64,
     /// Number of frames that are affected.
@@ -162,7 +162,8 @@ impl State {
         Some(self.key_count)
     }
 
-    /// Returns the keys that faults name, with their numbers. The longest comes first, because the first match counts.
+    /// Returns the keys that faults name, with their numbers. The longest key comes first, because the first match
+    /// counts.
     fn keys(&self) -> Vec<(u32, Vec<u8>)> {
         let named = |rule: &ActiveRule| {
             let name = rule.rule.key.as_ref()?.as_bytes().to_vec();
@@ -212,7 +213,8 @@ impl Rules {
         self.state().rules.clone()
     }
 
-    /// Removes the fault with this number, or all of them. Frames that they hold arrive. Returns how many were removed.
+    /// Removes the fault with this number, or all faults if `id` is `None`. Frames that they hold arrive. Returns how
+    /// many were removed.
     pub fn remove(&self, id: Option<u64>) -> usize {
         let removed: Vec<ActiveRule> = {
             let mut state = self.state();

@@ -169,8 +169,8 @@ impl Attempts {
         }))
     }
 
-    /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if they
-    /// need all faults, or if the plan is a scenario of the catalog, which is not shrunk.
+    /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if the
+    /// violations need all faults, or if the plan is a scenario of the catalog, which is not shrunk.
     async fn fewer_faults(
         &self,
         plan: &Plan,

@@ -44,8 +44,8 @@ pub struct SearchArgs {
     /// The server that is simulated, as for `picklock scenario --server`.
     #[arg(long, value_name = "NAME")]
     pub server: Option<NamedServer>,
-    /// Run only part I of N of the search, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a
-    /// Kubernetes indexed Job), SLURM_ARRAY_TASK_ID (counted from 0, like that), or PICKLOCK_SHARD (from 1).
+    /// Run only part I of N of the search, counted from 1. `auto/N` takes I from JOB_COMPLETION_INDEX (a Kubernetes
+    /// indexed Job) or SLURM_ARRAY_TASK_ID, which count from 0, or from PICKLOCK_SHARD, which counts from 1.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
     /// Number of threads, or of runs at a time on servers. Default: the number of processors.
@@ -69,7 +69,7 @@ pub struct SearchArgs {
 pub struct SweepArgs {
     #[command(flatten)]
     pub search: SearchArgs,
-    /// Maximum number of faults in one schedule. With 0, only the run without faults.
+    /// Maximum number of faults in one schedule. With 0, only the run without faults is made.
     #[arg(long, value_name = "K", default_value = "1", allow_negative_numbers = true, value_parser = within::<0, MAX_DEPTH>)]
     pub depth: usize,
     /// Workload of the clients: `short` (hold the lock briefly), `held` (for most of the lease), `extend` (the
