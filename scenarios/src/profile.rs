@@ -124,8 +124,8 @@ pub const PROFILES: &[Profile] = &[Profile {
     ],
 }];
 
-/// All scenarios of the catalog. Each next scenario breaks the most locks that the previous ones do not break, as
-/// measured with the locks that are broken on purpose (`lab/pages/mutants.md`). A search begins in this order.
+/// All scenarios of the catalog. Each further scenario breaks the most locks that the previous scenarios do not break,
+/// as measured with the locks that are broken on purpose (`lab/pages/mutants.md`). A search begins in this order.
 pub const MOST_REVEALING: &[&str] = &[
     "late-release",
     "two-keys",

@@ -24,10 +24,11 @@ pub struct Scenario {
     /// The source of the claim: an article, a paper, an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The backends that the scenario supports. If omitted: all.
+    /// The backends that the scenario supports. If omitted, it supports all backends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backends: Vec<BackendName>,
-    /// The cost of a lock that the scenario measures. If omitted: none in particular. It does not affect results.
+    /// The cost of a lock that the scenario measures. If omitted, the scenario measures no particular cost. This field
+    /// does not affect results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Measure>,
     /// The Redis servers.
@@ -66,8 +67,8 @@ pub struct Judge {
     pub min_grants: u64,
     /// After faults and leases are over, a client that wants the lock must get it within this time.
     pub progress_within: LeaseDuration,
-    /// Maximum number of readers that may be let in before a writer that asked earlier. If omitted: any number. Only
-    /// for `read-write`.
+    /// Maximum number of readers that may be let in before a writer that asked earlier. If omitted, any number is
+    /// allowed. Only for `read-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_overtakes: Option<u32>,
 }

@@ -15,8 +15,8 @@ pub struct Schedule {
     pub interval: LeaseDuration,
     /// Number of ticks.
     pub ticks: u32,
-    /// Delay with which the last client gets each tick, compared with the first one, because their clocks differ. The
-    /// others are evenly spread between them.
+    /// Delay with which the last client gets each tick, compared with the first client, because their clocks differ.
+    /// The delays of the other clients are evenly spread between the two.
     pub clock_shift: LeaseDuration,
     /// Treatment of a tick that comes while an earlier job is still running.
     #[serde(skip_serializing_if = "is_default")]
@@ -27,11 +27,11 @@ pub struct Schedule {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissedTicks {
-    /// It is left out. A client runs the job of its current tick, whatever ran before.
+    /// The tick is left out. A client runs the job of its current tick, whatever ran before.
     #[default]
     Skip,
-    /// It is made up for. A client that gets the lock looks up in a ledger which ticks have run, and runs the oldest
-    /// one that has not.
+    /// The tick is made up for. A client that gets the lock looks up in a ledger which ticks have run, and runs the
+    /// oldest tick that has not.
     CatchUp,
 }
 

@@ -1,5 +1,5 @@
-//! Finds what may be a password in a TOML file, so that an error about the file does not show it. The file may not be
-//! valid TOML, so this looks at its lines.
+//! Finds text that may be a password in a TOML file, so that an error about the file does not show it. The file may not
+//! be valid TOML, so this module examines its lines.
 
 use std::iter;
 
@@ -20,7 +20,7 @@ const SECRET_WORDS: [&str; 10] = [
 /// Tables and keys all of whose values may be secrets.
 const SECRET_TABLES: [&str; 3] = ["servers", "redis", "environment"];
 
-/// Stands for what is not shown.
+/// Shown in place of hidden text.
 const HIDDEN: char = '…';
 
 /// Returns the line with this number, counted from 0, up to where a secret may begin. Returns the whole line if it has
@@ -59,7 +59,7 @@ pub fn shown_problem(problem: &str, is_hidden: bool) -> String {
     format!("{}{HIDDEN}{}", &problem[..begin], &problem[end..])
 }
 
-/// Returns the place of the user and the password of a URL, or of what may be one without its beginning.
+/// Returns the place of the user and the password of a URL, or of a text that may be a URL without its beginning.
 fn credentials(problem: &str) -> Option<(usize, usize)> {
     let end = problem.rfind('@')?;
     let scheme = problem[..end].find("://").map(|at| at + "://".len());

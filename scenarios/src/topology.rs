@@ -6,11 +6,11 @@ use crate::string_enum::is_default;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Topology {
-    /// Number of independent nodes. If omitted: as many as the lock uses.
+    /// Number of independent nodes. If omitted, the scenario has as many as the lock uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
     /// Minimum number of nodes that a lock must use for the scenario to make sense (for example for a quorum in which
-    /// one node loses its vote). If omitted: the scenario suits every lock.
+    /// one node loses its vote). If omitted, the scenario suits every lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_nodes: Option<usize>,
     /// Number of replicas per node.

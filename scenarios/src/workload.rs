@@ -74,10 +74,10 @@ pub enum Seeds {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockOrder {
-    /// The order of their numbers, which cannot deadlock.
+    /// Ascending order of the locks' numbers, in which clients cannot deadlock.
     #[default]
     Fixed,
-    /// A random order each time. Two clients can then wait for each other.
+    /// A random order each time, in which two clients can wait for each other.
     Random,
 }
 
@@ -96,17 +96,17 @@ pub struct Workload {
     #[serde(skip_serializing_if = "is_one")]
     pub capacity: u32,
     /// Number of permits that each acquisition takes, for client 0, client 1 and so on. The last number also counts for
-    /// all further clients. If omitted: one. Only for `permits`.
+    /// all further clients. If omitted, each acquisition takes one permit. Only for `permits`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permits: Vec<u32>,
     /// Number of clients, counting from client 0, that write. The others read. Only for `read-write`.
     #[serde(skip_serializing_if = "is_one_client")]
     pub writers: usize,
     /// Lease that the last client, a reader, requests in place of `ttl`. It works for a third of that lease. If
-    /// omitted: all leases are equally long. Only for `read-write`.
+    /// omitted, all leases are equally long. Only for `read-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_lease: Option<LeaseDuration>,
-    /// Pause of a reader between two sections. If omitted: `think`. Only for `read-write`.
+    /// Pause of a reader between two sections. If omitted, it is `think`. Only for `read-write`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reader_think: Option<LeaseDuration>,
     /// Time from one act of a leader to the next. Only for `leader`, where `section` is the length of a term.
@@ -114,28 +114,28 @@ pub struct Workload {
     pub act_every: Option<LeaseDuration>,
     /// Number of competing buyers, each of which is a client.
     pub workers: usize,
-    /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted:
-    /// one process per worker.
+    /// Number of processes in which the workers live; worker *i* lives in process *i* modulo this number. If omitted,
+    /// each worker has its own process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<usize>,
     /// Number of locks, each with its own stock.
     pub keys: usize,
-    /// Names of the locks, one for each key. If omitted: a name with the number of the lock.
+    /// Names of the locks, one for each key. If omitted, each name contains the number of the lock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// Number of locks that a buyer holds at the same time: 1 or 2. With 2 it takes the lock of its stock and that of
     /// another, and releases both after its section.
     #[serde(skip_serializing_if = "is_one")]
     pub locks_each: u32,
-    /// The order in which it takes them.
+    /// The order in which a buyer takes several locks.
     #[serde(skip_serializing_if = "is_default")]
     pub lock_order: LockOrder,
     /// Units in stock at the start, per key.
     pub stock: i64,
-    /// Maximum number of units that one buyer buys. If omitted: no limit.
+    /// Maximum number of units that one buyer buys. If omitted, there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purchases: Option<u32>,
-    /// Arrival rate of buyers, which make one purchase each. If omitted: a closed loop.
+    /// Arrival rate of buyers, which make one purchase each. If omitted, the workload is a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Rate>,
     /// Duration of the arrivals. Requires `arrivals`.
@@ -156,25 +156,25 @@ pub struct Workload {
     pub ttl: LeaseDuration,
     /// Duration of the work inside the critical section.
     pub section: LeaseDuration,
-    /// Interval at which a working holder asks the lock to extend its lease. If omitted: never. A holder whose
+    /// Interval at which a working holder asks the lock to extend its lease. If omitted, it never does. A holder whose
     /// extension is refused or fails stops at once, and buys nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extend: Option<LeaseDuration>,
     /// Maximum time that the lock may spend on a buyer's request before it must refuse; the buyer then asks again.
     pub wait: LeaseDuration,
     /// Mean time after which a buyer cancels an unanswered request (the actual time is half to one and a half of it),
-    /// and asks again. If omitted: never.
+    /// and asks again. If omitted, buyers never cancel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<LeaseDuration>,
     /// Whether a refused buyer still releases, as a `finally` block around its request does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub release_refused: bool,
-    /// Number of critical sections per buyer that fail, counting from its first. Such a section sells nothing, and
-    /// the failure leaves it like an exception.
+    /// Number of critical sections per buyer that fail, counting from its first. Such a section sells nothing, and ends
+    /// as if an exception had been thrown in it.
     #[serde(skip_serializing_if = "is_default")]
     pub failing_sections: u32,
-    /// Lease of a second acquisition by the holder in the middle of its section, which it releases after a third of
-    /// the section. If omitted: the holder does not acquire again.
+    /// Lease of a second acquisition by the holder in the middle of its section, which it releases after a third of the
+    /// section. If omitted, the holder does not acquire again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reenter: Option<LeaseDuration>,
     /// Number of buyers, counting from buyer 0, that end in their first section without a release, like a thread with

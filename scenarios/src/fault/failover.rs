@@ -1,5 +1,5 @@
-//! `failover`: the node's first replica is promoted. The old master is gone, and the links lead to the new one. It
-//! has all data that had reached it, which is everything unless replication was cut before.
+//! `failover`: the node's first replica is promoted. The old master is gone, and the links lead to the new one. The new
+//! master has all data that had reached it, which is everything unless replication was cut before.
 
 use super::{Action, Affects, FaultPlan, Kind, Lasts, NodeAction};
 use crate::cause::Cause;

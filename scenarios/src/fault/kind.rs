@@ -32,8 +32,8 @@ macro_rules! enum_of_kinds {
         }
     };
 }
-// The table of kinds, in the order in which errors list them. A new kind is a line here, and a file with its `mod`
-// line.
+// The table of kinds, in the order in which errors list them. A new kind needs a line here, a file with its `mod` line,
+// and a row in `lab/src/counterfactual/needs.rs`.
 enum_of_kinds! {
     PauseClient: pause_client,
     PauseTask: pause_task,

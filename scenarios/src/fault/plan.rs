@@ -17,10 +17,10 @@ use crate::signed_duration::SignedDuration;
 pub struct FaultPlan {
     /// The kind of fault.
     pub kind: FaultKind,
-    /// Start at this time after the workload began. Give this or `when`.
+    /// Time after the beginning of the workload at which the fault fires. Either this or `when` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<LeaseDuration>,
-    /// Start at this event. Give this or `at`.
+    /// Event at which the fault fires. Either this or `at` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Trigger>,
     /// Duration of the fault. Default: permanent (a crashed client or node is never restarted).
@@ -63,7 +63,7 @@ pub struct FaultPlan {
     /// `terminate-client`: the time from SIGTERM to SIGKILL. Default: half a lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<LeaseDuration>,
-    /// Whether a backend that does not support this fault may skip it. Otherwise the run is then `unknown`.
+    /// Whether a backend that does not support this fault may skip it. If not, the run is `unknown` there.
     #[serde(default)]
     pub optional: bool,
 }

@@ -21,14 +21,14 @@ pub enum Selection {
 pub enum Who {
     /// The worker or node at which the event happened.
     Same,
-    /// All workers or nodes but that one.
+    /// All workers or nodes except the one at which the event happened.
     Others,
     /// All workers or nodes.
     All,
 }
 
 impl Selection {
-    /// Returns the numbers if they are listed.
+    /// Returns the listed numbers, or an empty list if the selection is a word.
     pub(super) fn listed(&self) -> &[usize] {
         match self {
             Selection::List(list) => list,

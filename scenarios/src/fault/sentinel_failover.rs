@@ -1,5 +1,5 @@
-//! `sentinel-failover`: the node's master is frozen until the Sentinels have promoted its replica. After `for` it is
-//! resumed, and is a stale master until they make it a replica. Without `for` it stays frozen.
+//! `sentinel-failover`: the node's master is frozen until the Sentinels have promoted its replica. After `for` the
+//! master is resumed, and is a stale master until the Sentinels make it a replica. Without `for` it stays frozen.
 
 use super::{Action, Affects, FaultPlan, Field, Kind, NodeAction};
 use crate::cause::Cause;

@@ -1,4 +1,4 @@
-//! `stale-read`: the stock is read from a replica that shows its state at the begin of the fault.
+//! `stale-read`: the stock is read from a replica that shows the state at the beginning of the fault.
 
 use super::{Action, Kind, StockFault};
 

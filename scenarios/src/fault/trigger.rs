@@ -20,7 +20,7 @@ pub enum Direction {
 pub struct Trigger {
     /// The kind of event.
     pub on: TriggerEvent,
-    /// The worker at which it must happen.
+    /// The worker at which the event must happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
     /// `stock-read`, `stock-changed`: the stock that was read, or is left.
@@ -50,7 +50,7 @@ pub struct Trigger {
     /// `request`, `reply`: the operation that the worker must be executing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,
-    /// Fire at the n-th such event, counted from 1.
+    /// Number of the matching event at which the fault fires, counted from 1.
     #[serde(default = "first")]
     pub nth: u32,
 }
@@ -64,7 +64,7 @@ string_enum! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "kebab-case")]
     TriggerEvent {
-        /// The request to acquire was sent to a worker.
+        /// The request to acquire is about to be sent to a worker.
         Acquire = "acquire",
         /// A grant arrived at the driver.
         Granted = "granted",
