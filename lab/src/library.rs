@@ -69,7 +69,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// The kind that matching violations have.
+    /// The kind assigned to matching violations.
     pub kind: Kind,
     /// Causes to match. An empty list matches any cause.
     #[serde(default)]

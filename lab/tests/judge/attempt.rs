@@ -1,4 +1,4 @@
-//! Attempts of buyers: requests, answers, begin and end of the holds, and the lock's reports about the leases.
+//! Attempts of buyers: requests, answers, the times of the holds, and the lock's reports about the leases.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Why two clients were inside together, according to the key history.
 //!
-//! This judge's interpretation where section 5 leaves something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|
@@ -173,7 +173,7 @@ impl Case {
         for attempt in [one, other] {
             match self.backing(attempt).len() {
                 0 => return ["unbacked-grant", "stale-reply"].into(),
-                // The lock's own rule needs fewer nodes, so the reason why it got those counts as well.
+                // The lock's own rule needs fewer nodes, so the reason why the client got those nodes counts as well.
                 some if some < self.need() => drop(causes.insert("unbacked-grant")),
                 _ => {}
             }
@@ -410,7 +410,7 @@ impl Case {
 
     /// Returns the possible causes for two holds overlapping.
     pub fn hold_causes(&self, one: &Attempt, other: &Attempt, at: u64) -> Causes {
-        // Leases that overlap only after the holds do explain nothing.
+        // If the leases begin to overlap only after the holds do, they do not explain why the holds overlap.
         if let Some(leased_at) = Case::leases_overlap(one, other, false).filter(|from| *from <= at)
         {
             return self.lease_causes(one, other, leased_at);
@@ -467,8 +467,8 @@ fn is_undone(value: &Value, attempt: &Attempt) -> bool {
         if by.op == attempt.op && by.phase == "acquire" && value.until <= attempt.from())
 }
 
-/// Returns `true` if this clock fault can make its client treat the value as expired too early, or can have made the
-/// value's writer write it so.
+/// Returns `true` if this clock fault may have made its client treat the value as expired too early, or may have made
+/// the client that wrote the value write a wrong time.
 fn misleads(began: &Line, by: &Author, value: &Value) -> bool {
     let by_ns = began.raw("clock")["by_ns"].as_i64();
     let is_off = |ahead: bool| by_ns.is_none_or(|by_ns| (by_ns > 0) == ahead);

@@ -1,6 +1,6 @@
 //! Claims: compares the lock's reports with what it did.
 //!
-//! This judge's interpretation where section 5 leaves something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! | an extension that is refused "while its own value is there with time left" | more than a tenth of the lease is left at the refusal, and no fault was active since the request to acquire |
 //! | a release that reports `true` for a value that was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is not a quorum, the release changed no key, and the requested lease was over, counted from the grant |
 //! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs. A value that its own attempt replaces at the same time has not ended |
-//! | a grant without a value that is over when it is reported, or has no reported validity | a grant without a value all the same: `unbacked-grant` |
+//! | a grant without a value that is over when it is reported, or has no reported validity | still a grant without a value: `unbacked-grant` |
 //! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well |
 //! | a shorter expiry of an extension | judged by the reported validity alone |
 //! | the expiry of an attempt that was not granted the lock | claims nothing, because nothing was reported |

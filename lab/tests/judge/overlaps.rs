@@ -1,6 +1,6 @@
 //! Exclusion, lease and resource.
 //!
-//! This judge's interpretation where section 5 leaves something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|
@@ -216,7 +216,8 @@ fn came_late(change: &Line, rival: &Attempt) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if an extension was granted, to a lease that was over, between the other's change and the own one.
+/// Returns `true` if an extension was granted, to a lease that was over, between the other client's change and its own
+/// change.
 fn revived(one: &Attempt, other: &Line, line: &Line) -> bool {
     one.reports.iter().any(|report| {
         let between = report.at >= other.at && report.at <= line.at;

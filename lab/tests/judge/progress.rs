@@ -1,12 +1,12 @@
 //! Progress: a client that wants the lock gets it.
 //!
-//! This judge's interpretation where section 5 leaves something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|
 //! | whether buyers want a lock | while a client with its quorum requests it, and until the next such request if the last one was denied and the next one, of any client, follows within a quarter of the bound: a client that pauses for longer is not kept waiting |
 //! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, over all its requests, unless it is killed |
-//! | "every lease that could be outstanding has expired" | one lease after each begin and end of a fault, each kill, each failed release, and each attempt without a definite answer of a client that lacked its quorum; for a client that had it, only the first such attempt since a client last had the lock |
+//! | "every lease that could be outstanding has expired" | one lease after each time a fault begins or ends, each kill, each failed release, and each attempt without a definite answer of a client that lacked its quorum; for a client that had it, only the first such attempt since a client last had the lock |
 //! | a lease | the requested one, or the one that a client of the run wrote if it is the requested one rounded up to a whole second |
 //! | a hold | no other client can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
 //! | a holder that is frozen when its only lease ends | keeps no other client out after that |
@@ -191,9 +191,9 @@ fn kept_alive(case: &Case, key: u64) -> Vec<Span> {
     spans
 }
 
-/// Returns one lease after each attempt without a definite answer. A client that lacks its quorum is excused each
-/// time; one that has it is excused once since a client last had the lock. With `all`, this includes attempts of
-/// clients that lack their quorum permanently.
+/// Returns one lease after each attempt without a definite answer. A client that cannot reach as many nodes as the lock
+/// needs is excused each time; any other client is excused once since a client last had the lock. With `all`, this
+/// includes attempts of clients that lack their quorum permanently.
 fn doubts(case: &Case, faults: &[Fault], key: u64, last_had: &[u64], all: bool) -> Vec<Span> {
     let in_doubt = |one: &&Attempt| one.key == key && one.answer == attempt::Answer::Failed(false);
     let mut doubts: Vec<&Attempt> = case.attempts.iter().filter(in_doubt).collect();
@@ -248,14 +248,15 @@ fn waits(attempts: &[Attempt]) -> Vec<(u64, u64, Span)> {
     waits
 }
 
-/// A request, or the part of it in which its client has its quorum.
+/// The part of a request during which its client can reach as many nodes as the lock needs.
 struct Request {
     span: Span,
     worker: u64,
     denied: bool,
 }
 
-/// Returns the spans in which clients with their quorum want a lock, and the client that requested it last.
+/// Returns the spans in which clients that can reach as many nodes as the lock needs want the lock, and the client that
+/// requested it last.
 fn wants(case: &Case, faults: &[Fault], key: u64) -> Vec<(u64, Span)> {
     let mut requests: Vec<Request> = Vec::new();
     for one in case.attempts.iter().filter(|one| one.key == key) {

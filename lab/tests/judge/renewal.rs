@@ -1,6 +1,6 @@
 //! Locks that promise renewal and are silent about a loss.
 //!
-//! This judge's interpretation where section 5 leaves something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|
@@ -124,7 +124,7 @@ pub fn shares_a_token(case: &Case) -> bool {
         || all.any(|(text, op)| *seen.entry(text).or_insert(op) != op)
 }
 
-/// Returns `true` if a reply can have come after its client had given up: a fault was active that makes something late.
+/// Returns `true` if a reply may have come after its client had given up: a fault was active that makes something late.
 pub fn can_be_stale(file: &File) -> bool {
     file.events("fault-began").next().is_some()
 }

@@ -1,6 +1,6 @@
 //! Ownership and fencing.
 //!
-//! This judge's interpretation where section 5 leaves something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|

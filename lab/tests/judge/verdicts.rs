@@ -1,6 +1,6 @@
 //! The judge's verdicts on a history.
 //!
-//! This judge's interpretation where sections 4 and 5 leave something open:
+//! This judge's interpretation where the definitions leave something open:
 //!
 //! | open | read as |
 //! |---|---|

@@ -73,7 +73,8 @@ impl Bench {
         self.deliver();
     }
 
-    /// Delivers the server's output to its replica, its observer and its clients.
+    /// Drains the server's output: applies the effects to the replica, drops the report, and encodes the messages to
+    /// the clients.
     fn deliver(&mut self) {
         for effect in self.server.take_effects() {
             drop(self.replica.apply(&effect, self.now()));

@@ -160,7 +160,7 @@ fn all_votes<'a>(events: &'a [Event], hold: &Hold) -> Vec<(Place<'a>, usize)> {
         }
     }
     votes.sort_by_key(|(place, index)| (events[*index].at_ns, place.0, *index));
-    // Values that had run out when the last one was written are of an earlier try.
+    // Values that had expired when the last value was written belong to an earlier try.
     let last_ns = votes.last().map_or(0, |(_, index)| events[*index].at_ns);
     votes.retain(|value| ran_out_ns(events, *value).is_none_or(|at_ns| at_ns > last_ns));
     votes
@@ -247,7 +247,7 @@ fn clock_was_set(events: &[Event], node: usize) -> bool {
     })
 }
 
-/// Returns what the end of a value means for the lock that rested on it.
+/// Returns the cause that follows from the end of a value for the lock that relied on it.
 fn end_of(
     events: &[Event],
     (place, begun): (Place<'_>, usize),
@@ -318,7 +318,7 @@ fn are_apart(events: &[Event], earlier: &Hold, later: &Hold) -> bool {
         || until_ns(later) <= earlier.begin_ns
 }
 
-/// Returns what the expiry of a value at this time means.
+/// Returns the cause that follows from the expiry of a value at this time.
 fn cause_of_expiry(earlier: &Hold, later: &Hold, apart: bool, ended_at_ns: u64) -> Cause {
     let span = (later.begin_ns, later.end_ns);
     let mut leases = earlier.leases.iter();

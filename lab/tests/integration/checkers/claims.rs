@@ -153,7 +153,7 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
 }
 
 /// Returns `true` if a grant can rest on the values of earlier attempts: they name its token, or the attempt of the
-/// last one was answered, or its answer can have come after the new request. (The faults of these histories delay no
+/// last one was answered, or its answer may have come after the new request. (The faults of these histories delay no
 /// answer.)
 fn may_rest_on(events: &[Event], index: usize, op: u64, kept: &[Own<'_>]) -> bool {
     let EventKind::Granted { token, .. } = &events[index].what else {
@@ -252,7 +252,7 @@ fn wrong_expiry(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
             .filter(|own| own.place.0 == node && own.at_acquisition)
             .filter_map(|own| Some((own.ttl_ms?, own.set_ns)))
             .collect();
-        // The request was for 40 ms, possibly counted from the request. The next whole second is 1000 ms.
+        // The requested lease is 40 ms, possibly counted from the request. The next whole second is 1000 ms.
         let is_right = |(ttl, set_ns): &(i64, u64)| {
             let past_ms = set_ns.saturating_sub(requested_at_ns).div_ceil(MS) as i64;
             (39 - past_ms..=1001).contains(ttl)
@@ -340,7 +340,7 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     } else {
         SLACK_NS
     };
-    // The report is `false` if fewer than a quorum of the values live until the end of the reported lease.
+    // The report is untrue if fewer than a quorum of the values live until the end of the reported lease.
     let lives = |node: &usize, at: u64| {
         own.iter()
             .any(|own| own.place.0 == *node && own.ended_at_ns >= at)

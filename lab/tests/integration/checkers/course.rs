@@ -1,5 +1,5 @@
-//! Claims about the course of a hold, directly from the definitions: its lease goes on, and the lock is free after it.
-//! Shares no code with the checkers.
+//! Claims about the course of a hold, directly from the definitions: its lease continues, and the lock is free after
+//! it. Shares no code with the checkers.
 
 use picklock_scenarios::Phase;
 

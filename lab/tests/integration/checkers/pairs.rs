@@ -90,7 +90,7 @@ fn hold_of(events: &[Event], index: usize, granted: &Event) -> Option<Hold> {
         fence,
         kept_ns: reports[1..]
             .iter()
-            // `lost` does not concern the time before it.
+            // A `lost` event does not affect the time before it.
             .map(|report| report.until_ns.0.max(report.report_window_ns.0))
             .fold(u64::MAX, u64::min),
         leases: lease_spans(&reports, end_ns, |report| {
@@ -296,8 +296,8 @@ fn lease_spans(
 }
 
 impl Hold {
-    /// Returns `true` if the lock does not report when this was granted, but at every possible time another client's
-    /// lease was running.
+    /// Returns `true` if the lock does not report when this hold was granted, but the other client's lease was running
+    /// at every possible time.
     fn granted_in(&self, other: &Hold) -> bool {
         let any_overlap = |span| other.leases.iter().any(|lease| overlapping(span, *lease));
         // All times are whole milliseconds, so testing every half millisecond suffices.

@@ -98,7 +98,8 @@ pub(super) fn granted_write_ns(events: &[Event], op: u64) -> Option<u64> {
     begun.min().filter(|_| is_named)
 }
 
-/// Returns the index of the event with which the last try began that wrote again where the attempt had written.
+/// Returns the index of the event that began the last try, which wrote again in a place where the attempt had already
+/// written.
 pub(super) fn last_try(events: &[Event], op: u64) -> usize {
     let all = written(events, op);
     let begins = |one: &&Written<'_>| {

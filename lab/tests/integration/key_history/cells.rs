@@ -54,7 +54,8 @@ fn catalog_scenario() -> impl Strategy<Value = Scenario> {
 }
 
 fn cell() -> impl Strategy<Value = Cell> {
-    // The run's own key history of a lock with several holders has its holders, and the replayed one its values.
+    // For a lock with several holders, the run's own key history contains the holders, and the replayed key history
+    // contains the values.
     let locks = LOCKS
         .iter()
         .chain(MUTANTS)

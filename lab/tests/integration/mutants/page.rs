@@ -87,7 +87,7 @@ fn by_likeness(text: &mut String, page: Option<&str>) {
     }
 }
 
-/// The gate that `init` writes, for a lock that declares what the lock declares from which a mutant was made.
+/// The gate that `init` writes for a lock with the same declarations as the lock from which a mutant was made.
 struct Gate {
     reference: &'static str,
     declared: Declaration,

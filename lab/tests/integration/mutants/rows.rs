@@ -153,7 +153,8 @@ pub(super) const ROWS: &[Row] = rows! {
 /// Mutants that keep every property: their bug affects something else.
 pub(super) const SAFE: &[(&str, &str)] = &[
     ("twice-as-slow", BY_LATENCY),
-    // Its release leaves values on a minority of its nodes: the lock is free, and no client has to wait for them.
+    // A release of this mutant leaves values on a minority of its nodes. The lock is free, and no client has to wait
+    // for these values.
     ("releases-a-quorum", BY_LATENCY),
     (
         "reentrant",

@@ -3,7 +3,7 @@
 //! | open | read as |
 //! |---|---|
 //! | a permit that does not come back | the client of the final inspection got fewer permits than there are |
-//! | overtaking | from a writer's first request to its grant, over all requests that were denied: the readers that requested later and were granted earlier, since the last begin or end of a fault |
+//! | overtaking | from a writer's first request to its grant, over all requests that were denied: the readers that requested later and were granted earlier, since a fault last began or ended |
 //! | no client gets the lock | some request was outstanding for longer than the bound, while no client was granted it, none held it, every lease was over, and no fault had begun or ended within a lease before |
 //! | a wait too long, or a permit that did not come back, after a fault that never ends or sets a clock | undecided |
 

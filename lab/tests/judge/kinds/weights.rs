@@ -78,7 +78,8 @@ pub fn exclusion(case: &Case) -> Finding {
     }
 }
 
-/// Returns the possible causes of a permit too many: a number of taken permits that a fault took away is that fault's.
+/// Returns the possible causes if a semaphore granted too many permits. If a fault removed the stored number of taken
+/// permits, or moved a clock, any cause is possible.
 fn minted_by(case: &Case) -> Vec<&'static str> {
     let lost = ["evicted", "flushed", "restarted", "failed-over"];
     let changes = case.file.events("key-changed");

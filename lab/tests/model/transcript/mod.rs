@@ -10,7 +10,7 @@ use picklock_redis_model::{ClientId, Now, Reply, Server, ServerVersion};
 use crate::real_redis::{RealClient, RealServer};
 use comparison::same;
 
-/// Waits shorter than this are waited out, in microseconds.
+/// Maximum length of a wait that is waited out, in microseconds.
 const MAX_NAP_US: i64 = 100_000;
 
 /// Number of clients in a transcript.
