@@ -272,7 +272,8 @@ impl RunSpec {
         }
     }
 
-    /// Returns the lease time. A checked scenario has an absolute one.
+    /// Returns the lease time. The lease time of a checked scenario is absolute, so it does not depend on another
+    /// duration.
     pub fn ttl(&self) -> Duration {
         self.scenario.workload.ttl.resolve(Duration::ZERO)
     }

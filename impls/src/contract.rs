@@ -187,7 +187,7 @@ pub trait Lock {
     }
 
     /// Like [`Lock::acquire`], but takes this many permits of a semaphore, all or none of them. There is one grant for
-    /// all of them, so one release gives all of them back.
+    /// all permits, so one release gives all permits back.
     fn acquire_permits(
         &mut self,
         key: &str,

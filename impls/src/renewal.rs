@@ -164,7 +164,7 @@ async fn keep_alive(
         let left = until.left();
         let is_unhurried = failed && left.is_zero();
         tokio::time::sleep(if is_unhurried { pause } else { pause.min(left) }).await;
-        // Check the lease before each request to Redis, also after a freeze.
+        // Check the lease before each request to Redis, even after a freeze.
         let left = until.left();
         if left.is_zero() && timing.rules.respects_lease {
             break;

@@ -90,7 +90,8 @@ pub struct Format {
     pub write: fn(&ReportInput) -> Result<Vec<File>, FormatError>,
 }
 
-/// All formats, in the order of the help. A new format is a module of the crate and a line here.
+/// All formats, in the order of the help. A new format needs a module of the crate, a line here, and its name in the
+/// tables of ARCHITECTURE.md and of `tests/architecture/circles.rs`.
 pub const FORMATS: &[Format] = &[
     crate::html::FORMAT,
     crate::markdown::FORMAT,

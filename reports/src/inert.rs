@@ -80,7 +80,7 @@ impl Inert {
     }
 }
 
-/// An inert text can be read as a string, but not made from one.
+/// An inert text can be read as a string, but a string cannot become an inert text in this way.
 impl Deref for Inert {
     type Target = str;
 

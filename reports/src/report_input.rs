@@ -14,7 +14,7 @@ pub struct ReportInput {
     pub matrix: MatrixRecord,
     /// Evidence of the cells' shown runs, identified by [`Evidence::run_dir`].
     pub evidence: Vec<Evidence>,
-    /// Searches. Their counterexamples are among the cells if their runs were saved.
+    /// Searches. Counterexamples whose runs were saved are among the cells.
     pub searches: Vec<SearchRecord>,
     /// Descriptions of inputs that could not be read. A report lists them.
     pub skipped: Vec<String>,

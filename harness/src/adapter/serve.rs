@@ -1,4 +1,4 @@
-//! The worker's end of the protocol, for built-in locks.
+//! The worker's end of the protocol, for locks whose code is in this binary.
 //!
 //! The code uses no process and no global state. It works on any pair of streams, in its own process or in a
 //! simulation.

@@ -219,7 +219,7 @@ impl Client {
     async fn write(&mut self, line: &str) {
         if let Some(stdin) = &mut self.stdin {
             let line = format!("{line}\n");
-            // If this times out, the adapter does not read. The next request then reports that.
+            // If this times out, the adapter does not read. The wait for the next reply then fails.
             let _ = timeout(PATIENCE, stdin.write(line.as_bytes())).await;
         }
     }

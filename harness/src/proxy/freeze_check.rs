@@ -1,7 +1,7 @@
 //! Checks that no data comes from a worker that is frozen or dead.
 //!
-//! If data arrives nevertheless, the lock runs in another process than the process that was frozen or killed. Data that
-//! the worker wrote before the freeze proves nothing, because it may have been in transit or unread. So when the freeze
+//! If data arrives nevertheless, the lock runs in a process other than the one that was frozen or killed. Data that the
+//! worker wrote before the freeze proves nothing, because it may have been in transit or unread. So when the freeze
 //! begins, the monitor records the existing connections, and how many bytes may still arrive on each of them
 //! (`tcp_queues`).
 

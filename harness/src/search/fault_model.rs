@@ -61,13 +61,13 @@ impl fmt::Display for Group {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// At a message: affects the message or its link.
+    /// Fires at a message, and affects the message or its link.
     Message,
-    /// At a command only.
+    /// Fires only at a command, and affects that command or its link.
     Request,
-    /// At a message or a step: affects the client.
+    /// Fires at a message or a step, and affects the client.
     Client,
-    /// At a message or a step: affects nodes.
+    /// Fires at a message or a step, and affects nodes.
     Node,
 }
 

@@ -22,10 +22,10 @@ pub struct Effort {
     pub signatures: usize,
 }
 
-/// Shrinks all counterexamples as far as possible. If a robust counterexample to a violation was found, which also
-/// occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan are merged.
-/// A counterexample that another counterexample explains is dropped. Once `stop` is set, the remaining counterexamples
-/// stay unchanged.
+/// Shrinks the counterexamples within the limits of `effort`. If a robust counterexample to a violation was found,
+/// which also occurs with other latencies, one of the results is robust. Counterexamples that shrink to the same plan
+/// are merged. A counterexample that another counterexample explains is dropped. Once `stop` is set, the remaining
+/// counterexamples stay unchanged.
 pub fn shrink_all(
     target: &Target,
     mut counterexamples: Counterexamples,

@@ -238,7 +238,8 @@ impl ServerBackend {
             };
             let announced = self.parts.shared.as_ref().and_then(|it| it.nodes.get(node));
             let opened = match announced {
-                // Such a server may name other servers.
+                // An external server may announce the addresses of other servers. The client must not connect to them
+                // without the proxy.
                 Some(announced) => {
                     let known = [(announced.clone(), upstream.socket())];
                     let links = proxy.open_cluster(link, &known).await;

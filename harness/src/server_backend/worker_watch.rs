@@ -63,7 +63,7 @@ pub(super) async fn watch(
         let waits = waits_of(families.clone()).await;
         for (worker, wait_ns) in &waits {
             if let Some(before_ns) = last_waits.get(worker) {
-                // Several threads can have waited at the same time.
+                // Several threads may have waited at the same time.
                 let delay_ns = wait_ns.saturating_sub(*before_ns).min(passed_ns);
                 liveness.record_delay(*worker, waited_since_ns, delay_ns);
             }

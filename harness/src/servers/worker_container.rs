@@ -37,7 +37,8 @@ pub struct WorkerContainers {
 }
 
 impl WorkerContainers {
-    /// Checks that containers can be created. Returns `None` if there is no image. Pulls nothing.
+    /// Checks that containers can be created. Returns `None` if `image` is `None`, that is, if workers do not run in
+    /// containers. Pulls nothing.
     ///
     /// # Errors
     /// Returns an error if no engine answers, if the engine does not share this machine's network, or if it does not

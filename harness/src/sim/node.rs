@@ -61,8 +61,7 @@ struct Replica {
 }
 
 impl Replica {
-    /// Applies the changes that arrive until `until_ns`. The replica's clock reads the time that corresponds to
-    /// `sim_ns`.
+    /// Applies the changes that arrive by `until_ns`. The replica's clock reads the time that corresponds to `sim_ns`.
     fn catch_up(&mut self, until_ns: u64, sim_ns: u64) {
         let now = at(&self.wall, sim_ns);
         let arrives = |(at_ns, _): &&(u64, Effect)| *at_ns <= until_ns;

@@ -11,8 +11,9 @@
 //! one connection between many subscriptions and ends them by `UNSUBSCRIBE`.
 //!
 //! **Promises.** One holder at a time while Redis keeps the key and no client outlives its lease. A holder may take the
-//! lock again; it is free after as many releases. A waiter gets the lock at once after a release, without polling. A
-//! holder that dies publishes nothing, but a waiter checks on its own when the lease is over (L8: redisson#5761).
+//! lock again. The lock is free after as many releases as acquisitions. A waiter gets the lock at once after a release,
+//! without polling. A holder that dies publishes nothing, but a waiter checks on its own when the lease is over (L8:
+//! redisson#5761).
 //!
 //! **Does not survive.**
 //! - A lost reply: the client repeats the request, finds its own name, and then has two holds, but counts only one. Its

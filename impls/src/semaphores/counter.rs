@@ -8,7 +8,7 @@
 //! **Promises.** No more holders than permits, as long as every acquisition is followed by exactly one release.
 //!
 //! **Does not survive.**
-//! - A holder that dies, a lost reply, or a lost release: no client gives its permit back.
+//! - A holder that dies, a lost reply, or a lost release: no client gives the permit back.
 //! - A release without a permit, or a release that is sent twice: it adds a permit that does not exist.
 //! - Loss of the key: failover, restart, eviction (S7 to S10). The late releases then make the number negative.
 

@@ -103,7 +103,7 @@ pub enum Direction {
     UnexpectedPass,
     /// Violated with another cause.
     Other,
-    /// The opposite of worse.
+    /// Held where it was violated, decided where it was inconclusive, or run where it was not run.
     Better,
 }
 

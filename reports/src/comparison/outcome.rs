@@ -62,7 +62,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the order of badness: 0 is good, 1 is undecided or not run, 2 is violated.
+    /// Returns how bad the outcome is: 0 for good, 1 for inconclusive or not run, 2 for violated.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Outcome::Ran => 0,

@@ -137,7 +137,7 @@ impl OtherServer {
     }
 }
 
-/// Formats the comparison for a pull-request comment, worst changes first.
+/// Formats the comparison for a pull-request comment, with the worst changes first.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut page = Page::new(COMMENT_BYTES);
     let head = format!("## Picklock: {}\n\n", headline(comparison));

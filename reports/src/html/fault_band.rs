@@ -14,8 +14,8 @@ pub(super) struct FaultBand {
     pub(super) detail: String,
     #[serde(skip)]
     pub(super) nodes: Vec<usize>,
-    /// Whether the history has the offset that the fault causes. The lanes of the affected clocks show it
-    /// then.
+    /// Whether the history has the offset that the fault causes. If so, the lanes of the affected clocks show the
+    /// offset.
     #[serde(skip)]
     pub(super) has_offset: bool,
 }

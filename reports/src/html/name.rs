@@ -43,8 +43,8 @@ pub(super) fn sentence(text: &str) -> Name {
     cut(text, MAX_SENTENCE_LENGTH)
 }
 
-/// A command, truncated like a sentence. Each argument is an element that is only broken if it is wider than a line, so
-/// that `--backend` is never read as two words.
+/// A command, truncated like a sentence. Each argument is an element that is broken only if it is wider than a line, so
+/// that `--backend` is not read as two words.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Template)]
 #[template(
     source = r#"<code class="words{% if !whole.is_empty() %} cut" tabindex="0" title="{{ whole }}{% endif %}">{% for word in words %}{% if !loop.first %} {% endif %}<span>{{ word }}</span>{% endfor %}</code>"#,

@@ -67,7 +67,7 @@ pub(super) struct Page {
     inapplicable_more: usize,
     /// The number of cells that are not applicable.
     inapplicable_cells: usize,
-    /// The term for them.
+    /// The term for cells that are not applicable.
     not_applicable: &'static str,
     backends: Vec<BackendGrid>,
     scorecard: Option<ScorecardView>,

@@ -33,8 +33,8 @@ pub(super) struct Mark {
     /// The lower bound of the true ratio. The next field is its upper bound.
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Whether the lower bound is beyond the edge. The next field is the same for the upper bound, or for
-    /// none.
+    /// Whether the lower bound is beyond the edge. The next field is the same for the upper bound, and is also true if
+    /// there is none.
     pub(super) open_low: bool,
     pub(super) open_high: bool,
     /// The measured ratio, or `None` if the value before was 0.

@@ -63,7 +63,7 @@ pub(super) struct HeatRow {
 pub(super) struct Heat {
     pub(super) schedules: u64,
     pub(super) counterexamples: u64,
-    /// From 0, without counterexamples, to 4, if every schedule led to one.
+    /// From 0, without counterexamples, to 4, if every schedule led to a counterexample.
     pub(super) degree: u64,
 }
 

@@ -104,7 +104,7 @@ pub(super) struct Room {
     pub(super) messages: usize,
     /// Approximate number of values in the lanes of the nodes' keys.
     pub(super) values: usize,
-    /// Number of rows of the log: 0 on a page of many cells. The page of a single run has them.
+    /// Number of rows of the log: 0 on a page of many cells.
     pub(super) log: usize,
 }
 

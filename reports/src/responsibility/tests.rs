@@ -57,7 +57,7 @@ fn cause_and_lease_together_determine_the_party() {
         (Held, Some(Cause::LostOnFailover), Party::Client),
         (Held, None, Party::Client),
         (Held, Some(Cause::OutlivedLease), Party::Client),
-        // A lock whose own commands let two clients in cannot blame a client.
+        // If the lock's own commands let two clients in, the lock is responsible, not a client.
         (Held, Some(Cause::StolenRelease), Party::Lock),
         (Unknown, Some(Cause::StolenRelease), Party::Lock),
         (Unknown, Some(Cause::LostOnFailover), Party::Undetermined),

@@ -1,8 +1,8 @@
 //! A proportion with its bounds.
 //!
-//! Bounds have 95 % confidence, and assume that the runs are independent samples, as runs with different
-//! seeds are. All of them are Clopper-Pearson bounds, also for 0 and 100 %: after n runs without a violation,
-//! a rate of 1 - 0.025^(1/n), about 3.7/n, is not ruled out.
+//! Bounds have 95 % confidence, and assume that the runs are independent samples, as runs with different seeds are. All
+//! bounds are Clopper-Pearson bounds, even for 0 and 100 %: after n runs without a violation, a rate of 1 -
+//! 0.025^(1/n), about 3.7/n, is not ruled out.
 
 use super::clopper_pearson;
 

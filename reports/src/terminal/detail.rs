@@ -5,7 +5,7 @@
 pub enum Detail {
     /// The answer, and the picture that explains it.
     Answer,
-    /// Also every verdict, story, fault, latency and node.
+    /// The answer, and also every verdict, story, fault, latency and node.
     Everything,
 }
 

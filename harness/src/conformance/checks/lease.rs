@@ -72,7 +72,7 @@ fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
     passed()
 }
 
-/// Returns the longest expiry, in milliseconds, that a key can have been given if it had `rest_ms` left at `seen_at`.
+/// Returns the longest expiry, in milliseconds, that a key may have been given if it had `rest_ms` left at `seen_at`.
 /// The key cannot have been written before the request was sent.
 pub(super) fn max_life_ms(exchange: &Exchange, rest_ms: i64, seen_at: Duration) -> i64 {
     rest_ms + whole_ms(seen_at.saturating_sub(exchange.sent)) + ROUNDING_MS
@@ -101,7 +101,7 @@ mod tests {
     fn reported_times_are_compared_with_the_key() {
         for (rest_ms, valid_ms, elapsed_ms, expected) in [
             (990, Some(985), Some(3), "passed"),
-            // The key was written at the latest possible time, with the longest lease that the adapter may report.
+            // The longest `valid_ms` that is accepted: the key may have been written as early as the request was sent.
             (980, Some(1_002), None, "passed"),
             (980, Some(1_003), None, "`valid_ms` is 1003"),
             (970, None, None, "an expiry of at most 992 ms"),

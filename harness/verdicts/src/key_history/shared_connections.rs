@@ -2,7 +2,7 @@
 //!
 //! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
 //! the token of a grant, which only one client received. If the key's name contains the name of a lock, only clients
-//! that have requested this lock can have sent the command. A release that passes the lock on replaces its own token
+//! that have requested this lock may have sent the command. A release that passes the lock on replaces its own token
 //! with the token of a waiting client. Otherwise the client is the only one in the process that was releasing, or
 //! acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events,
 //! and Picklock blames no single client.
@@ -318,7 +318,7 @@ impl Reader {
         Some((author.worker, current.unwrap_or(client)))
     }
 
-    /// Returns the clients of the process that can have sent the command: those that have requested the lock whose key
+    /// Returns the clients of the process that may have sent the command: those that have requested the lock whose key
     /// changed or, if no client has, all of them.
     fn clients_of_process(&self, change: &Change<'_>) -> impl Iterator<Item = (usize, Client)> {
         let all = (self.clients.iter())

@@ -250,7 +250,8 @@ impl Cell {
         self.mismatches.iter().any(Mismatch::is_judged)
     }
 
-    /// Returns `true` if the scenario has an expectation for the lock. Otherwise the cell is only informative.
+    /// Returns `true` if the scenario has an expectation for the lock. Otherwise no result of the cell is unexpected,
+    /// but a violation still fails the matrix, unless the scenario accepts any result.
     pub fn is_bound(&self) -> bool {
         let is_any = |expectation: &Expectation| matches!(expectation, Expectation::Any { .. });
         !self.expected.values().all(is_any)

@@ -81,7 +81,8 @@ impl AcquiredPlaces {
     }
 
     /// Records that the lock was granted with this token. Among the values that name the token and on which the grant
-    /// can rest, returns the earliest time at which one can have been written, or `None` if there is no such value.
+    /// can rest, returns the earliest time at which such a value may have been written, or `None` if there is no such
+    /// value.
     pub(super) fn granted(&mut self, token: &str) -> Option<u64> {
         let is_any_named = self
             .places

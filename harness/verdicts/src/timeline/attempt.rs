@@ -39,7 +39,7 @@ pub struct Attempt {
     pub deadline_ns: u64,
     /// Latest possible end of the lease; 0 before the grant.
     pub latest_deadline_ns: u64,
-    /// The earliest and latest time at which the lock can have written its latest report.
+    /// The earliest and latest time at which the lock may have written its latest report.
     pub report_window_ns: (u64, u64),
     /// The longest lease that was reported, measured from the report.
     pub(super) longest_reported_ns: u64,
@@ -382,7 +382,7 @@ impl Attempt {
         }
     }
 
-    /// Records an answer of the worker. Returns the earliest and latest time at which the worker can have written it.
+    /// Records an answer of the worker. Returns the earliest and latest time at which the worker may have written it.
     fn record_answer(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
         let not_before_ns = self.last_answer.record_arrival(arrived_ns);
         let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);

@@ -12,7 +12,7 @@ const PART_OF_LEASE: u64 = 10;
 /// The times that bound the age of a worker's next message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct LastAnswer {
-    /// The earliest time at which the next message can have been written.
+    /// The earliest time at which the next message may have been written.
     since_ns: u64,
     /// When the first message of the latest delivery arrived.
     arrived_ns: u64,
@@ -29,7 +29,7 @@ impl LastAnswer {
         }
     }
 
-    /// Records the arrival of a message. Returns the earliest time at which it can have been written.
+    /// Records the arrival of a message. Returns the earliest time at which it may have been written.
     pub(super) fn record_arrival(&mut self, at_ns: u64) -> u64 {
         if self.arrived_ns <= at_ns.saturating_sub(self.late_ns) {
             self.since_ns = self.since_ns.max(self.arrived_ns);

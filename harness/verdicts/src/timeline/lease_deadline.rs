@@ -41,7 +41,7 @@ pub(super) struct LeaseDeadline {
     pub(super) earliest_ns: u64,
     /// The client must not rely on the lock after this time.
     pub(super) latest_ns: u64,
-    /// The earliest and latest time at which the lock can have written its report.
+    /// The earliest and latest time at which the lock may have written its report.
     pub(super) report_window_ns: (u64, u64),
 }
 

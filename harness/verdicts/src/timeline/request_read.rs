@@ -101,7 +101,7 @@ impl RequestRead {
         }
     }
 
-    /// Returns the earliest and the latest time at which the worker can have written a report that contains
+    /// Returns the earliest and the latest time at which the worker may have written a report that contains
     /// `elapsed_ms` and arrived at `arrived_ns`.
     pub(super) fn report_window(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
         let elapsed_ns = ms(elapsed_ms);

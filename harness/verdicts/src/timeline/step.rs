@@ -22,7 +22,7 @@ pub enum Step {
     Begun,
     /// The lease was extended or shortened.
     LeaseMoved {
-        /// The earliest and latest time at which the lock can have written the report.
+        /// The earliest and latest time at which the lock may have written the report.
         report_window_ns: (u64, u64),
     },
     /// The leader requested permission to act, received it, or acted. Only for locks that grant such permissions.

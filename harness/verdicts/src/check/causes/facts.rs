@@ -29,7 +29,7 @@ pub(in crate::check) struct Facts<'a> {
     pub found: Found<'a>,
 }
 
-/// An observation with everything that it names.
+/// A finding whose attempts, holds and faults have been looked up.
 pub(in crate::check) enum Found<'a> {
     /// Two holds of one key overlap.
     Overlap(Overlap<'a>),
@@ -85,7 +85,7 @@ pub(in crate::check) struct Overlap<'a> {
     pub has_expired_grant: bool,
     /// Whether the second grant arrived after its lease had expired.
     pub second_arrived_late: bool,
-    /// Whether every lease that the first hold can have had was over when the second hold began.
+    /// Whether every lease that the first hold may have had was over when the second hold began.
     pub is_outlived: bool,
     /// Whether every lease that the first hold certainly had was over when the second hold began. Leases that it only
     /// may have had are ignored.
@@ -100,7 +100,7 @@ pub(in crate::check) struct Overlap<'a> {
     /// lock never reported to that client that its lease had ended.
     pub is_silent_loss: bool,
     /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply`
-    /// if the grant can have been the late reply to an earlier attempt in doubt that had written a value.
+    /// if the grant may have been the late reply to an earlier attempt in doubt that had written a value.
     pub unbacked: Option<Cause>,
     /// When the lock let the first client act as the leader although no lease of its key could run any more.
     pub phantom_ns: Option<u64>,

@@ -173,7 +173,7 @@ impl KeptValues {
         &self.clocks
     }
 
-    /// Returns the faults and stalls so far that can have delayed replies.
+    /// Returns the faults and stalls so far that may have delayed replies.
     pub(in crate::check) fn delays(&self) -> &ReplyDelays {
         &self.delays
     }

@@ -3,7 +3,7 @@
 //! Only the end of the key matters. A lock may round the lease up to a whole second. It may count the lease from its
 //! request, and write the remaining time. A script may read the time after it has run for a while. The server counts
 //! the lifetime of a key from the beginning of the script, so the expiry may be longer by the time for which the script
-//! can have run.
+//! may have run.
 
 use crate::check::claims::written_values::{Written, WrittenValue};
 use crate::history::Declarations;

@@ -51,7 +51,7 @@ pub(in crate::check) struct WrittenValue {
     pub(in crate::check) at_acquisition: bool,
     /// Whether the expiry was set in order to extend the lease.
     pub(in crate::check) at_extension: bool,
-    /// How long the script that set the expiry can have run, in milliseconds; 0 if it was not set by a script.
+    /// How long the script that set the expiry may have run, in milliseconds; 0 if it was not set by a script.
     pub(in crate::check) script_ms: i64,
 }
 
@@ -118,7 +118,7 @@ impl WrittenValues {
     }
 
     /// Returns the shortest expiry on each node that extensions of this attempt have set since the last call, in
-    /// milliseconds. Longer ones may belong to other keys.
+    /// milliseconds. Longer expiries may belong to other keys.
     pub(in crate::check) fn extended_ms(&mut self, op: u64) -> Vec<(usize, i64)> {
         let mut shortest: Vec<(usize, i64)> = Vec::new();
         let written = self.attempts.get_mut(op);
@@ -250,7 +250,7 @@ impl WrittenValue {
     }
 }
 
-/// Returns how long the script that set an expiry can have run, in milliseconds: from the forwarding of its command to
+/// Returns how long the script that set an expiry may have run, in milliseconds: from the forwarding of its command to
 /// the observation of the change.
 fn script_ms(by: &KeyCommand, expiry: Option<Expiry>) -> i64 {
     let forwarded_at_ns = by.forwarded_at_ns.filter(|_| by.is_script());

@@ -4,7 +4,7 @@
 //!
 //! - when its release has been answered, because the lock is judged by its own report. An answer that arrives after the
 //!   end of the lease prolongs nothing;
-//! - when the longest lease that its holder can have left has expired, if the holder was killed, or its release failed
+//! - when the longest lease that its holder may have left has expired, if the holder was killed, or its release failed
 //!   or is not answered. No command of that attempt can have set or renewed the key later than that, unless one is in
 //!   flight. A fault that holds commands back lets them pass when it ends, and then the observation restarts. A fault
 //!   that delays each command does not restart the observation for delayed commands, so the release of a worker that

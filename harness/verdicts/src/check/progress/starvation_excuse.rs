@@ -1,4 +1,4 @@
-//! Excuses for a starvation: events on the machine that can have kept all clients from a lock.
+//! Excuses for a starvation: events on the machine that may have kept all clients from a lock.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 //! The key history shows whether these claims of a lock are true:
 //!
 //! - *The client has the lock for the reported time.* Its value was written to a quorum of the nodes, and the expiry
-//!   there ends no sooner than reported. An expiry counts from the latest time at which it can have been set, so the
+//!   there ends no sooner than reported. An expiry counts from the latest time at which it may have been set, so the
 //!   bound is never too low. How long a value really stayed does not matter here: its loss is a matter of other
 //!   properties. If a lock writes nothing, because its client's value from an earlier attempt is still there, that
 //!   value counts.
@@ -21,10 +21,10 @@
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
 //!   does not stay on a quorum of the nodes.
-//! - *The client lost the lock.* An extension is not refused while the client's own value exists on a quorum of the
-//!   nodes, with time left, and no fault is active.
+//! - *The client no longer holds the lock.* An extension is not refused while the client's own value exists on a quorum
+//!   of the nodes, with time left, and neither a fault nor a stall has disturbed the hold since its request.
 //! - *The lease is renewed.* The key of a lock that promises renewal does not run out while its client works, unless a
-//!   fault may be the reason.
+//!   fault or a stall may be the reason.
 //! - *The request took the reported time.* No answer took longer than the driver has waited for it.
 //! - *It is a separate lock.* No other lock uses the same key.
 //!

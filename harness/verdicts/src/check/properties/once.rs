@@ -8,7 +8,7 @@
 //! - No tick is skipped ([`skipped`]): a client requested the lock for it while no client held it or could still hold
 //!   it, and no client began the job.
 //!
-//! The lock is never blamed for the machine: if a stall can have caused the finding, the property is `unknown`.
+//! The lock is never blamed for the machine: if a stall may have caused the finding, the property is `unknown`.
 
 mod recorded;
 mod skipped;

@@ -128,7 +128,7 @@ impl Delays {
         self.stalls.within(from_ns, until_ns)
     }
 
-    /// Returns how long the harness can have delayed an event, in nanoseconds. `before_ns` is the time of the previous
+    /// Returns how long the harness may have delayed an event, in nanoseconds. `before_ns` is the time of the previous
     /// event of the same hold.
     ///
     /// Between the two events, the harness acts at most [`MAX_ACTIONS`] times, and each action can fall into one stall.

@@ -9,7 +9,7 @@ use crate::timeline::{is_instantaneous, ms};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
 
-/// The faults and stalls that can have delayed replies, in the order in which they became known.
+/// The faults and stalls that may have delayed replies, in the order in which they became known.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct ReplyDelays(Vec<ReplyDelay>);
 
@@ -77,7 +77,7 @@ impl ReplyDelays {
         }
     }
 
-    /// Returns `true` if the reply to the command that wrote a value at `written_ns` can have reached this worker after
+    /// Returns `true` if the reply to the command that wrote a value at `written_ns` may have reached this worker after
     /// it had been requested at `requested_at_ns` to take the lock again.
     pub(in crate::check) fn can_bridge(
         &self,
@@ -93,7 +93,7 @@ impl ReplyDelays {
             })
     }
 
-    /// Returns `true` if a fault or a stall can have kept commands of this worker from a server, or their replies from
+    /// Returns `true` if a fault or a stall may have kept commands of this worker from a server, or their replies from
     /// the worker, at any time in this span.
     pub(in crate::check) fn touch(&self, worker: usize, from_ns: u64, until_ns: u64) -> bool {
         self.0.iter().any(|delay| {

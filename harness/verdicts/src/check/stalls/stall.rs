@@ -35,7 +35,7 @@ impl Stall {
         })
     }
 
-    /// Returns `true` if the stall can have affected the actions of this worker between two times. Any worker can have
+    /// Returns `true` if the stall may have affected the actions of this worker between two times. Any worker may have
     /// waited for a stalled server.
     pub(in crate::check) fn touches(&self, worker: usize, (from_ns, until_ns): (u64, u64)) -> bool {
         let concerns = match self.who {

@@ -5,7 +5,7 @@
 //! ([`EventKind::FaultFired`]) lasts longer than the scenario specifies. Leases keep running in the meantime. So each
 //! hold is shortened here:
 //!
-//! - by the time for which the harness was stalled since the lock was taken, as far as this can have delayed the
+//! - by the time for which the harness was stalled since the lock was taken, as far as this may have delayed the
 //!   release;
 //! - to its lease, if the client's next step (its release, or the report of an extension) came after the lease, but
 //!   would have come in time without the stalls and injections since the lease was reported.
@@ -72,13 +72,13 @@ struct ActiveHold {
     worker: usize,
     begin_ns: u64,
     last_event_ns: u64,
-    /// How long stalls of the harness since the lock was taken can have delayed the last event.
+    /// How long stalls of the harness since the lock was taken may have delayed the last event.
     late_ns: u64,
-    /// How long stalls since the lock reported the latest end of the lease can have delayed the last event.
+    /// How long stalls since the lock reported the latest end of the lease may have delayed the last event.
     late_since_report_ns: u64,
-    /// The earliest time at which the lock can have been taken.
+    /// The earliest time at which the lock may have been taken.
     taken_ns: u64,
-    /// The earliest time at which the lock can have reported the latest end of the lease.
+    /// The earliest time at which the lock may have reported the latest end of the lease.
     reported_at_ns: u64,
     earliest_deadline_ns: u64,
     latest_deadline_ns: u64,
