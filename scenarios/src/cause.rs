@@ -153,7 +153,7 @@ causes! {
     Deadlock "deadlock", Lock,
         "clients waited for each other's locks", "take several locks in one order";
     ForeignRemoval "foreign-removal", Lock,
-        "a client removed a running lock outside any release", "remove only the own value";
+        "a client removed a running lock outside any release", "remove only the client's own value";
     FalseLoss "false-loss", Lock,
         "the lock reported a loss although its key still existed", "report only what the servers show";
     PermitMinted "permit-minted", Lock,
