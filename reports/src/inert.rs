@@ -1,6 +1,6 @@
 //! The only type that is printed.
 //!
-//! Text from a lock, a server, a file, the environment or a library is a `&str`, a path or an error. None of them can
+//! Text from a lock, a server, a file, the environment or a library is a `&str`, a path or an error. Such values cannot
 //! be printed: outputs accept only [`Inert`], which is created from texts of this program, or by escaping. [`inert!`]
 //! corresponds to `format!`, and escapes all arguments that are not inert yet.
 //!

@@ -15,7 +15,7 @@ use crate::report_input::ReportInput;
     reason = "the messages describe the variants, and the names their fields"
 )]
 pub enum MatrixMergeError {
-    #[error("{file} belongs to another matrix than {first}: its {what} is {got}, not {expected}")]
+    #[error("{file} is not from the same matrix as {first}: its {what} is {got}, not {expected}")]
     Foreign {
         first: String,
         file: String,

@@ -18,7 +18,7 @@ use picklock_verdicts::record::{
 pub enum MergeError {
     #[error("no search was given")]
     Nothing,
-    #[error("{file} belongs to another search than {first}: its {what} is {got}, not {expected}")]
+    #[error("{file} is not from the same search as {first}: its {what} is {got}, not {expected}")]
     Foreign {
         first: String,
         file: String,

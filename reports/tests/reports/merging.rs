@@ -66,7 +66,7 @@ fn overlapping_or_different_matrices_are_rejected() {
     let newer = joined(one(), newer).unwrap_err();
     assert_eq!(
         newer.to_string(),
-        "b/matrix.json belongs to another matrix than a/matrix.json: its version of picklock is 0.2.0, not 0.1.0"
+        "b/matrix.json is not from the same matrix as a/matrix.json: its version of picklock is 0.2.0, not 0.1.0"
     );
     let seeded = MatrixRecord { seed: 2, ..other() };
     assert!(matches!(
