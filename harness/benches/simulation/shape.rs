@@ -10,7 +10,7 @@ pub const TTL: Duration = Duration::from_secs(1);
 /// How long a worker lets the lock retry.
 pub const WAIT: Duration = Duration::from_secs(3);
 
-/// A few faults of several kinds. None of them outlasts a lease.
+/// A few faults of several kinds, each shorter than a lease.
 const LIGHT_FAULTS: &str = r#"
 [[fault]]
 kind = "pause-client"

@@ -203,7 +203,7 @@ impl Shared {
 }
 
 /// Marks a connection as suspect while a reply is outstanding. The connection is dropped unless the mark is cleared,
-/// also when the caller drops the command.
+/// even when the caller drops the command.
 struct Suspect<'a> {
     shared: &'a Shared,
     mark: Option<Arc<()>>,

@@ -82,7 +82,7 @@ pub(super) struct State {
     running: BTreeMap<Who, Client>,
     /// The first reply to `init`.
     pub ready: Option<Answer>,
-    /// Number of processes that were started. Each has its own log.
+    /// Number of processes that were started. Each process has its own log.
     starts: u32,
     is_frozen: bool,
     /// The number of permits that `init` states, or `None` for a lock that is not a semaphore.

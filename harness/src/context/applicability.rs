@@ -98,7 +98,7 @@ impl Applicability {
     }
 
     /// Records that a worker got a definite error for `acquire`. `workers` is the number of workers, or `None` if the
-    /// error may have another reason than the lease.
+    /// error may have a reason other than the lease.
     pub fn record_definite_error(&self, worker: usize, message: &str, workers: Option<usize>) {
         let mut lease = self.lease.borrow_mut();
         lease.message.get_or_insert_with(|| message.to_owned());

@@ -219,8 +219,8 @@ impl<'a, B: Backend> Prober<'a, B> {
     }
 }
 
-/// Records the keys that are left on the nodes, including those that the lock has written under
-/// another name than its own.
+/// Records the keys that are left on the nodes, including those that the lock has written under a name other than its
+/// own.
 async fn record_leftover_keys<B: Backend>(context: &Rc<RunContext<B>>) {
     let locks = &context.spec.keys();
     for node in 0..context.spec.nodes() {

@@ -1,6 +1,6 @@
 //! Checks that no data comes from a worker that is frozen or dead.
 //!
-//! If data arrives nevertheless, the lock runs in a process other than the one that was frozen or killed. Data that the
+//! If data arrives anyway, the lock runs in a process other than the one that was frozen or killed. Data that the
 //! worker wrote before the freeze proves nothing, because it may have been in transit or unread. So when the freeze
 //! begins, the monitor records the existing connections, and how many bytes may still arrive on each of them
 //! (`tcp_queues`).

@@ -42,7 +42,7 @@
 //! transaction fails as it would without the proxy. The proxy connects to loopback addresses only, and serves only
 //! clients of its own user (`client_user`). It logs in to servers that require a password (`login`).
 //!
-//! With Sentinels, a node has several servers that can become its master. Each of them has its own link, and all of
+//! With Sentinels, a node has several servers that can become its master. Each server has its own link, and all of
 //! these links count as links to that node. The links to the Sentinels themselves (`sentinel_link`) only replace
 //! addresses in the Sentinels' replies and messages.
 //!

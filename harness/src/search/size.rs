@@ -4,7 +4,7 @@ use picklock_scenarios::{FaultKind, FaultPlan, Lasts, LeaseDuration, TriggerEven
 
 use super::plan::{Plan, Target};
 
-/// Times in leases that are easy to read, short ones first. None of them is close to a whole lease, because the outcome
+/// Times in leases that are easy to read, in ascending order. No time is close to a whole lease, because the outcome
 /// would then depend on a millisecond.
 pub(super) const ROUND: [f64; 5] = [0.1, 0.5, 1.5, 2.0, 3.0];
 

@@ -161,7 +161,7 @@ impl ServerBackend {
     /// Stops workers, proxy and servers.
     ///
     /// # Errors
-    /// Returns an error if a server cannot be stopped. Everything else is stopped nevertheless.
+    /// Returns an error if a server cannot be stopped. Everything else is stopped anyway.
     pub async fn take_down(&self) -> Result<(), BackendError> {
         self.end_workers().await;
         if let Some(containers) = self.containers.take().and_then(Rc::into_inner) {

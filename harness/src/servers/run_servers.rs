@@ -194,7 +194,7 @@ impl Servers {
     ///
     /// # Errors
     /// Returns an error if the clock cannot be shifted, or the server does not answer or does not see the shift. The
-    /// offset may have been written nevertheless; a dead server then has it after its restart.
+    /// offset may have been written anyway; a dead server then has it after its restart.
     pub async fn set_clock_off(
         &self,
         node: usize,
@@ -220,7 +220,7 @@ impl Servers {
     /// Stops all servers, and removes their containers. Logs remain in the run's directory.
     ///
     /// # Errors
-    /// Returns an error if a server cannot be stopped. The others are stopped nevertheless.
+    /// Returns an error if a server cannot be stopped. The others are stopped anyway.
     pub async fn stop(self) -> Result<(), BackendError> {
         let servers = self.nodes.iter().flat_map(Node::servers);
         let servers = servers.map(|member| &member.server).chain(&self.sentinels);

@@ -249,7 +249,7 @@ fn simpler<P>(a: &CounterexampleGroup<P>, b: &CounterexampleGroup<P>) -> Orderin
     key(a).cmp(&key(b))
 }
 
-/// Returns `true` if `all` contains every word of `some`, with the same multiplicity. Both are sorted.
+/// Returns `true` if `all` contains every word of `some`, with the same multiplicity. The two lists must be sorted.
 fn is_subset(some: &[String], all: &[String]) -> bool {
     let mut all = all.iter();
     some.iter().all(|word| all.any(|other| other == word))

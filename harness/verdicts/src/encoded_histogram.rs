@@ -8,7 +8,7 @@ use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
-/// Maximum latency in microseconds. Longer ones are recorded with this value.
+/// Maximum latency in microseconds. Longer latencies are recorded with this value.
 pub(crate) const MAX_US: u64 = 3_600_000_000;
 
 /// Number of decimal digits to which percentiles are exact.

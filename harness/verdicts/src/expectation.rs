@@ -117,8 +117,8 @@ impl Expected {
 
     /// Returns `true` if a run should be repeated: the machine was too slow for it, or its only mismatches are
     /// inconclusive properties that may be due to chance. A violation of a property that should hold, or has no
-    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated. Neither is one
-    /// whose worker was stopped until it missed its deadline.
+    /// expectation, is proven even if other properties are inconclusive, so such a run is not repeated. A run whose
+    /// worker was stopped until it missed its deadline is not repeated either.
     pub fn is_spoiled(&self, verdicts: &Verdicts) -> bool {
         let should_hold = |property| {
             let expected = self.get(property);

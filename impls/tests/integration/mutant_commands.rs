@@ -46,7 +46,7 @@ async fn wrong_expiries_and_wrong_keys_are_sent() {
     ] {
         let (commands, valid_for) = first_commands(name).await;
         assert_eq!(commands, [sent], "{name}");
-        // The grant reports the requested lease nevertheless.
+        // The grant reports the requested lease anyway.
         assert!(valid_for > TTL - Duration::from_secs(5), "{name}");
     }
 }

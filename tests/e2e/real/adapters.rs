@@ -105,7 +105,7 @@ fn garbage_of_a_megabyte_is_kept_short() {
         history.len()
     );
     let document = troubled(outcome, Some("garbage"), "xxxxxxxx");
-    // A client that cannot release keeps the lock. The others were granted it nevertheless, which is proof.
+    // A client that cannot release keeps the lock. The others were granted it anyway, which is proof.
     assert_eq!(status(&document, "exclusion"), "violated");
 }
 

@@ -38,7 +38,7 @@ fn two_dead_holders(sleeper: bool) -> Trial {
     trial.option("retry_jitter", "0ms")
 }
 
-/// A client that loses the GETSET has nevertheless overwritten the winner's expiry.
+/// A client that loses the GETSET has overwritten the winner's expiry anyway.
 #[test]
 fn getset_losers_prolong_the_expiry() {
     let ttl_ns = 1_000_000_000;

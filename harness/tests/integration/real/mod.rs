@@ -1,5 +1,5 @@
-//! The server backends, with a real `redis-server` and a real container engine. Both are required. The image comes from
-//! a registry, or from `scripts/redis-image`.
+//! The server backends, with a real `redis-server` and a real container engine, which are required. The image comes
+//! from a registry, or from `scripts/redis-image`.
 
 mod ask;
 mod clocks;

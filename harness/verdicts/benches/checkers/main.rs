@@ -12,8 +12,8 @@
 //! order of the operations explains the history of a lock, which is equivalent to `exclusion` for
 //! histories without crashes. It searches, whereas the checkers need a single pass.
 //!
-//! Both are measured in seconds of the thread's CPU time. Memory is the growth of the process at its peak while it
-//! judges (`VmHWM` of `/proc/self/status`, which is reset first). The last line is `checkers_ops_per_second N`.
+//! The times are seconds of the thread's CPU time. Memory is the growth of the process at its peak while it judges
+//! (`VmHWM` of `/proc/self/status`, which is reset first). The last line is `checkers_ops_per_second N`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 

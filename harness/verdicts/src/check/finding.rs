@@ -1,6 +1,6 @@
 //! Findings: what a checker observed, and the attempts, keys and times that prove it.
 //!
-//! A finding is a plain value without a cause and without a story. Both are added later, by
+//! A finding is a plain value without a cause and without a story. Cause and story are added later, by
 //! [`crate::check::causes::cause`] and [`super::story`].
 
 use super::inconclusive::InconclusiveReason;

@@ -311,7 +311,7 @@ pub enum StarvationReason {
         "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
     )]
     ProbeBlocked,
-    /// The harness was stalled for this many milliseconds of the wait.
+    /// The machine was stalled, or workers waited for a CPU, for this many milliseconds of the wait.
     #[error("{STARVED} {} of that time", stalled("the machine", *.0))]
     HarnessStall(u64),
 }
@@ -402,7 +402,7 @@ pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
     }
 }
 
-/// Returns `{who} stalled for {length_ms} ms`, the clause that every message about a stall uses.
+/// Returns the clause `{who} stalled for {length_ms} ms` for a message about a stall.
 pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
     format!("{who} stalled for {length_ms} ms")
 }

@@ -1,5 +1,5 @@
-//! Finds the keys that hold a lock, and the command that took it. Both are derived from the writes, so a lock may
-//! choose any names for its keys.
+//! Finds the keys that hold a lock, and the command that took it. The keys and the command are derived from the writes,
+//! so a lock may choose any names for its keys.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

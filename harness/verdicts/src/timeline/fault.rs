@@ -51,13 +51,13 @@ pub fn leaves_two_masters(fault: &str) -> bool {
     fault == STALE_MASTER
 }
 
-/// Returns `true` if a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not one of
-/// them: a server out of memory or connections rejects commands, and evicts nothing.
+/// Returns `true` if a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not such a
+/// fault: a server out of memory or connections rejects commands, and evicts nothing.
 pub fn forgets(fault: &str) -> bool {
     loss_cause(fault).is_some()
 }
 
-/// Returns `true` if a fault leaves some clock permanently wrong.
+/// Returns `true` if a fault makes some clock wrong.
 pub fn spoils_clocks(fault: &str) -> bool {
     matches!(loss_cause(fault), Some(Cause::ClockJump | Cause::ClockSkew))
 }

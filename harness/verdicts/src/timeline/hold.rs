@@ -43,8 +43,8 @@ pub struct Hold {
     /// The earliest end of the lease according to the reports after the grant.
     pub earliest_deadline_ns: u64,
     /// The periods in which the lease certainly ran according to the reports that the client received: usually one;
-    /// none if the grant arrived after its lease; several if an extension arrived after the end of the lease. None of
-    /// them ends later than `end_ns` or than the deadline of the latest report.
+    /// none if the grant arrived after its lease; several if an extension arrived after the end of the lease. No period
+    /// ends later than `end_ns` or than the deadline of the latest report.
     pub leases: Vec<Lease>,
     /// The periods in which the lease may have run. They contain `leases`.
     pub possible_leases: Vec<Lease>,

@@ -3,10 +3,10 @@
 //! A worker writes its messages in order, so no report is older than the message before it. The driver reads all
 //! available messages at once, so a message that was not available then was written later. Only the driver itself can
 //! be late: all messages that it reads together arrive at the same time. A delay of the driver of a tenth of a lease or
-//! more is recorded in the history as a stall. So two messages that arrive at least a tenth of a lease apart were read
-//! separately.
+//! more is always recorded in the history as a stall. So two messages that arrive at least a tenth of a lease apart
+//! were read separately, unless the history contains a stall.
 
-/// Divisor of the lease: the driver can be late by this part of a lease without a recorded stall.
+/// Divisor of the lease: without a recorded stall, the driver is late by less than this part of a lease.
 const PART_OF_LEASE: u64 = 10;
 
 /// The times that bound the age of a worker's next message.

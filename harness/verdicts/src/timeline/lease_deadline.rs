@@ -1,4 +1,5 @@
-//! The end of a lease. No other module computes it.
+//! The end of a lease, according to the report that came with it. `extended_deadline.rs` applies these rules to
+//! extensions.
 //!
 //! A lock that reports the remaining validity (`valid_ms`) usually also reports how much time has passed since it read
 //! the request (`elapsed_ms`). The lease then runs until `read + elapsed + valid`. `request_read.rs` bounds the time of

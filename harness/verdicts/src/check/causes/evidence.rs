@@ -120,8 +120,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Returns a finding with everything that it names. If several clients held the lock when another client got it,
-    /// the facts are about the first holder for which a cause can be decided.
+    /// Returns the facts behind a finding. If several clients held the lock when another client got it, the facts are
+    /// about the first holder for which a cause can be decided.
     pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
         if let Seen::Overlap { holders, .. } = &finding.seen
             && holders.len() > 1

@@ -1,5 +1,5 @@
-//! The facts behind a finding: everything that it names, looked up once. The cause and the story are functions of these
-//! facts.
+//! The facts behind a finding: the holds, commands and faults that it refers to, looked up once. The cause and the
+//! story are functions of these facts.
 
 use picklock_scenarios::StockFault;
 
@@ -12,7 +12,7 @@ use crate::check::finding::{
 };
 use crate::check::verdict::Cause;
 
-/// A finding with everything that it names.
+/// A finding, with the holds, commands and faults that it refers to.
 pub(in crate::check) struct Facts<'a> {
     pub history: &'a History,
     /// All holds, in the order in which they began.

@@ -324,8 +324,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the attempts that were active during the wait and were denied. One may begin before the wait and end
-    /// after its bound.
+    /// Returns the attempts that were active during the wait and were denied. Such an attempt may begin before the wait
+    /// and end after its bound.
     fn denied(&self) -> impl Iterator<Item = (&u64, &AttemptTimes)> {
         let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
         self.attempts.iter().filter(move |(_, attempt)| {

@@ -1,4 +1,4 @@
-//! Fencing: tokens strictly increase in the order of holds, and no two grants have the same one.
+//! Fencing: tokens strictly increase in the order of holds, and no two grants have the same token.
 //!
 //! Tokens are created at the grant, and grants may arrive out of order. So a token is compared only with tokens of
 //! holds that were provably granted before it. Those are the holds whose grant had arrived when this attempt was sent

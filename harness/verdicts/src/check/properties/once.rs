@@ -1,6 +1,6 @@
 //! Once: the job of a tick runs once.
 //!
-//! Two rules. Both are judged at the end, from the whole run:
+//! Two rules are judged at the end, from the whole run:
 //!
 //! - No job begins twice for one tick. If the two holds overlap, the finding is that overlap, which has the causes of
 //!   `exclusion`. Otherwise the lock was free again when the second client got the tick: a lock can guarantee exclusion
