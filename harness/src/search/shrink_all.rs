@@ -17,8 +17,8 @@ use crate::counterexamples::{ViolationFilter, worth_shrinking};
 pub struct Effort {
     /// Maximum number of runs per counterexample.
     pub runs: u64,
-    /// Maximum number of signatures per violation that are shrunk, starting with the first. The schedules of the others
-    /// are added to the first signature.
+    /// Number of signatures per violation that are shrunk, starting with the first. Robust signatures beyond this
+    /// number are shrunk as well. The plans of all other signatures are added to the count of the first one.
     pub signatures: usize,
 }
 

@@ -21,7 +21,7 @@ pub struct Violation {
 /// Selects the violations that are counterexamples.
 #[derive(Debug, Clone, Default)]
 pub struct ViolationFilter {
-    /// The properties that count; all if empty.
+    /// The properties whose violations count. If this is empty, all properties count.
     pub properties: Vec<Property>,
     /// Whether only violations count for which the lock itself is responsible. The others, which every lock on such
     /// servers shows, are then counted separately: their cause is a client that outlives its lease, or Redis.
@@ -96,7 +96,7 @@ pub struct CounterexampleGroup<P> {
     pub count: u64,
     /// Whether the plan showed the violation with other latencies as well.
     pub robust: bool,
-    /// The groups that it was shrunk from; empty if it was not shrunk.
+    /// The groups from which it was shrunk. Empty if it was not shrunk.
     pub unshrunk: Vec<Unshrunk>,
     /// Descriptions of the faults that shrinking removed from the first plan.
     pub not_needed: Vec<String>,

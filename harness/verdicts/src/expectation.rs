@@ -24,9 +24,9 @@ pub const MAX_RERUNS: u64 = 3;
 /// Which `[expect]` tables of a scenario apply to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// The table with the lock's name, or else `"*"`; for built-in locks without options.
+    /// The table with the lock's name or, if there is none, `"*"`. Used for built-in locks without options.
     NamedOrAll,
-    /// Only the table with the lock's name; for mutants, locks with options, and the user's programs.
+    /// Only the table with the lock's name. Used for mutants, locks with options, and the user's programs.
     NamedOnly,
 }
 

@@ -29,13 +29,14 @@ impl FrameMeta {
         self.shape == Shape::Raw
     }
 
-    /// Returns `true` if this is a command or a reply. Only these are passed to an interceptor, and can be dropped by a
-    /// fault.
+    /// Returns `true` for a command, a reply, or another message of the server. Only these are passed to an
+    /// interceptor, and can be dropped by a fault.
     pub(in crate::proxy) fn is_message(&self) -> bool {
         !matches!(self.shape, Shape::Raw | Shape::Blank)
     }
 
-    /// Returns the command that the frame is or answers, or `None` if it is not a message.
+    /// Returns the command that the frame is or answers, which is empty for a message that answers none. Returns `None`
+    /// for an empty line and for bytes that are not RESP.
     pub(in crate::proxy) fn command(&self) -> Option<&str> {
         self.is_message().then(|| self.request.command.as_str())
     }

@@ -219,7 +219,7 @@ pub enum EventKind {
         by_fault: bool,
         /// Exit status, or the reason in plain words.
         reason: String,
-        /// Cause of the death; absent if a fault did, and in histories that are older than this field.
+        /// Cause of the death; absent if a fault killed the worker, and in histories that are older than this field.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ended_by: Option<EndedBy>,
     },
@@ -288,8 +288,8 @@ pub enum EventKind {
     },
     /// The lock does not offer a feature that the scenario requires.
     NotOffered { feature: LockFeature },
-    /// The lock rejects the run's lease time, and only that: every attempt ended in a definite error, and after the
-    /// run a client acquired the lock with another lease time.
+    /// The lock rejects the run's lease time, but not every lease time: every attempt ended in a definite error, and
+    /// after the run a client acquired the lock with another lease time.
     LeaseRefused {
         ttl_ms: u64,
         /// The lease time that was accepted.

@@ -281,8 +281,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the attempt whose command added this element to a collection. If the attempt on which the command was
-    /// booked was granted another token, the command is a late one of an attempt that its client has given up.
+    /// Returns the attempt whose command added this element to a collection. If the attempt to which the command was
+    /// attributed was granted another token, the command is a late one of an attempt that its client has given up.
     fn adder(&self, name: &str, command: &KeyCommand) -> u64 {
         let token = self.tokens.get(&command.op);
         let attempt = self.attempts.get(&command.op);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     /// The command that queued the token was late, so that the client was busy with its next attempt. The release of
-    /// that attempt passes the lock on to the client's own earlier attempt, which waits no more.
+    /// that attempt passes the lock on to the client's own earlier attempt, which is no longer waiting.
     #[test]
     fn token_queued_by_a_late_command_belongs_to_its_own_attempt() {
         for (booked_on, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {

@@ -88,7 +88,7 @@ pub struct SearchSettings {
     pub scenario_hash: Option<String>,
     /// The groups of faults.
     pub faults: Vec<String>,
-    /// The properties whose violations count; all if empty.
+    /// The properties whose violations count. If this is empty, all properties count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Property>,
     /// Whether an `exclusion` violation by a client that outlives its lease counts.

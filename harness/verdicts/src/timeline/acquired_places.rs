@@ -25,7 +25,7 @@ pub(super) struct AcquiredPlace {
     node: usize,
     key: KeyName,
     value: Arc<str>,
-    /// The earliest time at which the value can first have been written.
+    /// The earliest time at which the value may first have been written.
     not_before_ns: u64,
     /// When the last write of the value was observed.
     written_ns: u64,

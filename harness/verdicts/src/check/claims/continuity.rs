@@ -129,7 +129,7 @@ impl Course<'_, '_> {
     }
 
     /// Returns `true` if the loss that was reported at `at_ns` had not happened: the value existed on a quorum with
-    /// time left, and neither a fault nor a stall can have kept a renewal or its answer from the client.
+    /// time left, and neither a fault nor a stall could have kept a renewal or its answer from the client.
     fn is_false_loss(&self, at_ns: u64) -> bool {
         let (timeline, hold) = (self.timeline, self.hold);
         // A command that a fault held back may have renewed the value after the client had given it up.

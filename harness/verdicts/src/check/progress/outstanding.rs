@@ -5,10 +5,10 @@
 //! - when its release has been answered, because the lock is judged by its own report. An answer that arrives after the
 //!   end of the lease prolongs nothing;
 //! - when the longest lease that its holder may have left has expired, if the holder was killed, or its release failed
-//!   or is not answered. No command of that attempt can have set or renewed the key later than that, unless one is in
-//!   flight. A fault that holds commands back lets them pass when it ends, and then the observation restarts. A fault
-//!   that delays each command does not restart the observation for delayed commands, so the release of a worker that
-//!   such a fault keeps from its nodes is awaited;
+//!   or is not answered. No command of that attempt sets or renews the key later than that, unless one is in flight. A
+//!   fault that holds commands back lets them pass when it ends, and then the observation restarts. A fault that delays
+//!   each command does not restart the observation for delayed commands, so the release of a worker that such a fault
+//!   keeps from its nodes is awaited;
 //! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If
 //!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
 //!   lock with only ambiguous attempts is not excused forever.
