@@ -78,7 +78,7 @@ pub type Place = (usize, Vec<u64>);
 /// Maximum number of signatures per violation that are tested for robustness.
 const MAX_TESTED: usize = 24;
 
-/// Maximum number of signatures per violation that a search shrinks.
+/// Number of signatures per violation that a search shrinks, besides robust ones beyond this number.
 pub const MAX_SIGNATURES: usize = 3;
 
 /// The plans with the same violation and the same signature.

@@ -134,7 +134,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
     (
         "docs/matrix.md",
         "picklock matrix --impl my-lock",
-        "tests/e2e/real/like.rs does so with such a lock",
+        "tests/e2e/real/reference.rs does so with such a lock",
     ),
     (
         "adapters/python/README.md",
