@@ -208,7 +208,7 @@ def serve(make_lock, name, version="", options=(), threads=False):
     if is_async:
         _serve_on_loop(adapter)
     else:
-        _serve_in_threads(adapter)
+        _serve_in_threads(adapter, threads)
     # The library's own threads must not keep the process alive.
     os._exit(0)
 
@@ -278,12 +278,13 @@ def _serve_on_loop(adapter):
     asyncio.run(serve_all())
 
 
-def _serve_in_threads(adapter):
-    """Each client has its own thread; the only client of a process uses this one."""
+def _serve_in_threads(adapter, many):
+    """With `many`, each client has its own thread, even the only one of a process: `end-client` ends that thread.
+    Otherwise the only client uses this one."""
     clients = {}
     for request, read_at in _requests():
         client = request.get("client")
-        if client is None:
+        if not many or request.get("op") == "init":
             _without_loop(adapter.reply(request, read_at))
             continue
         if client not in clients:

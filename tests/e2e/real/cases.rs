@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::adapters::{exec, project, python_with_redis};
 use crate::cases::{all_come_out, differences, run_folder};
+use crate::running::picklock;
 
 #[test]
 fn past_wrong_verdicts_are_right_on_processes() {
@@ -73,6 +74,17 @@ fn odd_but_correct_locks_are_not_accused() {
         matches!(matrix.status.code(), Some(0 | 3)),
         "{table}{errors}"
     );
+}
+
+/// The Python module ends the thread of a client, so a renewal that ends with its thread is not accused.
+#[test]
+fn renewal_ends_with_the_thread_of_its_client() {
+    let config = project("lab/honest/picklock.toml");
+    let config = shell_words::quote(config.to_str().unwrap()).into_owned();
+    let line = format!("scenario ended-client --impl renewing --config {config} --backend process");
+    let outcome = picklock(&format!("{line} --json")).run();
+    let progress = outcome.document()["verdicts"]["progress"].clone();
+    assert_ne!(progress["status"], "violated", "{progress:#}");
 }
 
 /// Each fault of a server that lies, a text that commands, or a link that leads elsewhere, with a small input.
