@@ -37,7 +37,9 @@ pub use finding::{
     Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Starvation, WrongStock,
 };
 pub use incident::describe_incident;
-pub use inconclusive::{Component, InconclusiveReason, StallContext, StarvationReason, TickExcuse};
+pub use inconclusive::{
+    Component, FailedRequests, InconclusiveReason, StallContext, StarvationReason, TickExcuse,
+};
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;

@@ -264,6 +264,7 @@ mod tests {
             InconclusiveReason::TooFewGrants {
                 granted: 1,
                 needed: 2,
+                failed: None,
             },
         ];
         assert!(lasting.iter().all(InconclusiveReason::is_lasting));

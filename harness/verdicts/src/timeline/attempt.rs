@@ -335,7 +335,7 @@ impl Attempt {
         self.lease_reported = valid_ms.is_some();
         self.record_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
         if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed) {
-            self.read.record_answer(elapsed_ms, self.ttl_ns);
+            self.read.record_answer(elapsed_ms, at_ns, self.ttl_ns);
         }
         let deadline = match (valid_ms, self.last_write) {
             (Some(valid_ms), _) => self.reported_deadline(at_ns, valid_ms, elapsed_ms),

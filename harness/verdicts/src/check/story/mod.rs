@@ -72,10 +72,16 @@ fn summary(facts: &Facts<'_>) -> String {
             stale.fence, stale.highest
         ),
         Found::Overlap(overlap) => summary_of_overlap(facts, overlap),
-        Found::WrongStock { stock, .. } if stock.left < 0 => match stock.left.unsigned_abs() {
-            1 => "one unit was sold twice".to_owned(),
-            units => format!("{units} units were sold twice"),
-        },
+        Found::WrongStock { stock, .. } if stock.left < 0 => {
+            let of_stock = match facts.history.header.keys.len() {
+                0 | 1 => String::new(),
+                _ => format!(" of {}", facts.stock),
+            };
+            match stock.left.unsigned_abs() {
+                1 => format!("one unit{of_stock} was sold twice"),
+                units => format!("{units} units{of_stock} were sold twice"),
+            }
+        }
         Found::WrongStock { stock, .. } => format!(
             "{} sold and {} left do not add up to a stock of {}",
             stock.sold, stock.left, facts.history.header.stock_start
