@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use picklock_scenarios::LockKind;
 
+use super::template::{FENCES, RENEWS};
+
 /// The kind of a new lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
@@ -50,6 +52,27 @@ impl Kind {
             Kind::Leader => "my-leader",
             Kind::Cron => "my-cron",
         }
+    }
+
+    /// Returns the lines of `picklock.toml` that declare what the example does.
+    pub fn claims(self) -> &'static [&'static str] {
+        match self {
+            Kind::Leader => &[RENEWS, FENCES],
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Cron => &[],
+        }
+    }
+
+    /// Returns a command of a language for the example of this kind: with its file or its class in place of `my_lock` or
+    /// `MyLock`.
+    pub fn in_command(self, command: &str) -> String {
+        let (file, class) = match self {
+            Kind::Mutex => ("my_lock", "MyLock"),
+            Kind::Semaphore => ("my_semaphore", "MySemaphore"),
+            Kind::Rwlock => ("my_rwlock", "MyRwlock"),
+            Kind::Leader => ("my_leader", "MyLeader"),
+            Kind::Cron => ("my_cron", "MyCron"),
+        };
+        command.replace("my_lock", file).replace("MyLock", class)
     }
 
     /// Returns the scenario to begin with: a holder is frozen for longer than its lease or, for a job, is done early.

@@ -52,12 +52,8 @@ pub struct Language {
 #[derive(Debug)]
 pub struct KindExample {
     pub kind: Kind,
-    /// The files that replace the example.
+    /// The files that replace the example. The lock's own file has the name that [`Kind::in_command`] uses.
     pub files: &'static [Template],
-    /// As in [`Language`].
-    pub run: &'static str,
-    /// Lines of `picklock.toml` below the lock's command, as in [`Library`].
-    pub claims: &'static [&'static str],
 }
 
 /// The example of a language for other surroundings.
