@@ -3,8 +3,6 @@
 use clap::ValueEnum;
 use picklock_scenarios::LockKind;
 
-use super::template::{FENCES, RENEWS};
-
 /// The kind of a new lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
@@ -54,15 +52,7 @@ impl Kind {
         }
     }
 
-    /// Returns the lines of `picklock.toml` that declare what the example does.
-    pub fn claims(self) -> &'static [&'static str] {
-        match self {
-            Kind::Leader => &[RENEWS, FENCES],
-            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Cron => &[],
-        }
-    }
-
-    /// Returns a command of a language for the example of this kind: with its file or its class in place of `my_lock` or
+    /// Returns a command of a language for the example of this kind: its file replaces `my_lock`, and its class replaces
     /// `MyLock`.
     pub fn in_command(self, command: &str) -> String {
         let (file, class) = match self {

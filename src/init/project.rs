@@ -83,7 +83,8 @@ impl Project {
             .filter(|template| Some(template.path) != is_in_module)
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
-        let claims = library.map_or(kind.claims(), |library| library.claims);
+        let of_example = example.map_or(&[][..], KindExample::claims);
+        let claims = library.map_or(of_example, |library| library.claims);
         let declared = format!("kind = \"{}\"", kind.declared().as_str());
         let declared = (kind.declared() != LockKind::Mutex).then_some(declared.as_str());
         let lines = declared.into_iter().chain(claims.iter().copied());

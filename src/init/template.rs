@@ -56,6 +56,16 @@ pub struct KindExample {
     pub files: &'static [Template],
 }
 
+impl KindExample {
+    /// Returns the lines of `picklock.toml` that declare what the example does, as in [`Library`].
+    pub fn claims(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Leader => &[RENEWS, FENCES],
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Cron => &[],
+        }
+    }
+}
+
 /// The example of a language for other surroundings.
 #[derive(Debug)]
 pub struct Variant {

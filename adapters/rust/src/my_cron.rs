@@ -1,5 +1,5 @@
-//! Picklock adapter for your lock around a scheduled job. The example takes a lock on the first node with SET NX PX. Its
-//! release keeps the key for a minimum time, so that an instance whose clock is late does not run the job again.
+//! Picklock adapter for your lock around a scheduled job. The example takes a lock on the first node with SET NX PX.
+//! Its release keeps the key for a minimum time, so that an instance whose clock is late does not run the job again.
 
 mod lock_contract;
 mod picklock_adapter;

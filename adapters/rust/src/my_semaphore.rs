@@ -1,5 +1,5 @@
-//! Picklock adapter for your semaphore. The example keeps its permits in a sorted set on the first node: the holders, by
-//! the ends of their leases on the server's clock.
+//! Picklock adapter for your semaphore. The example keeps its permits in a sorted set on the first node: the holders,
+//! by the ends of their leases on the server's clock.
 
 mod lock_contract;
 mod picklock_adapter;

@@ -192,8 +192,8 @@ impl Clients {
         Ok(exchange)
     }
 
-    /// Returns the times that the adapter has declared: for how long the lock keeps its key after a release, and how much
-    /// longer than the lease its key lives.
+    /// Returns the times that the adapter has declared: for how long the lock keeps its key after a release, and how
+    /// much longer than the lease its key lives.
     pub(super) fn declared(&self) -> (Duration, Duration) {
         let Some(Answer::Ready {
             min_hold_ms,

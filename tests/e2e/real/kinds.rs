@@ -1,5 +1,5 @@
-//! The examples of semaphores, read/write locks, leader elections and locks of scheduled jobs that `picklock init` writes:
-//! each keeps the protocol, and a scenario of its kind finds no violation.
+//! The examples of `picklock init --kind` in every language: each keeps the protocol, and a scenario of its kind finds no
+//! violation.
 
 use super::languages::{Adapter, keeps_the_protocol, languages, verdicts};
 
@@ -11,8 +11,8 @@ const KINDS: [(&str, &str); 4] = [
     ("cron", "ticks-short-job"),
 ];
 
-/// The kind whose scenario a language runs. One per language is enough, because `adapter check` tests the requests of every
-/// kind, and each kind has a language.
+/// The kind whose scenario a language runs. One per language is enough, because `adapter check` tests the requests of
+/// every kind, and each kind has a language.
 const RUNS: [(&str, &str); 7] = [
     ("bash", "rwlock"),
     ("csharp", "semaphore"),

@@ -61,8 +61,8 @@ pub(super) struct Adapter {
 }
 
 impl Adapter {
-    /// Follows the steps that `picklock init` prints, except the last lines, which are runs. `option` is the option for a
-    /// library or a kind of lock, or empty.
+    /// Follows the steps that `picklock init` prints, except the last lines, which are runs. `option` is an option for
+    /// a library or a kind of lock, or empty.
     pub(super) fn made(language: &str, option: &str) -> Adapter {
         let line = format!("init --lang {language} {option} my-lock");
         let outcome = picklock(&line).run().exits(0);
