@@ -73,3 +73,8 @@ mod unexpected_stalls;
 mod verdicts;
 mod web_servers;
 mod workflow;
+
+/// Returns `true` in the longer tier (`scripts/test --long`), in which tables and series are complete.
+fn is_long() -> bool {
+    std::env::var_os("PICKLOCK_LONG").is_some()
+}
