@@ -1,7 +1,7 @@
 //! The judge of locks with weights, of scheduled jobs and of leaders.
 //!
-//! It was written from `docs/verdicts.md`, `docs/scenarios.md`, the design's section 5 and the pages of `picklock
-//! explain` alone, before its author had read the checkers. Where the definitions name the cause, it answers with the
+//! It was written from `docs/verdicts.md`, `docs/scenarios.md` and the pages of `picklock explain` alone, before its
+//! author had read the checkers. Where the definitions name the cause, it answers with the
 //! cause (`permit-minted`, `permit-leaked`, `writer-starved`, `ran-twice`, `skipped-tick`); elsewhere with the status.
 //!
 //! ```console
