@@ -296,7 +296,7 @@ impl Interceptor for Rules {
 
 #[cfg(test)]
 mod tests {
-    use picklock_harness::proxy::Acquired;
+    use picklock_harness::proxy::LockEffect;
     use picklock_scenarios::Phase;
 
     use super::*;
@@ -334,7 +334,7 @@ mod tests {
             key,
             op: 0,
             phase: Phase::Idle,
-            acquired: Acquired::Nothing,
+            lock_effect: LockEffect::None,
         }
     }
 

@@ -297,7 +297,7 @@ fn document_has_exactly_the_messages_and_fields_of_the_code() {
         .collect()
     };
     for ask in asks() {
-        let op = ask.op();
+        let op = ask.name();
         let written = serde_json::to_value(ask).unwrap();
         let fields = written.as_object().unwrap().iter();
         let expected: BTreeMap<_, _> = fields
