@@ -20,8 +20,9 @@ pub struct Project {
     pub files: Vec<(&'static str, String)>,
     /// Commands to run once, before the first run.
     pub prepare: Vec<String>,
-    /// The command that starts it.
-    pub run: String,
+    /// The command that starts it, which is also in `picklock.toml`.
+    #[cfg(test)]
+    run: String,
     /// Its name in `picklock.toml`.
     pub label: &'static str,
     /// The scenario to begin with.
@@ -106,6 +107,7 @@ impl Project {
         Project {
             files,
             prepare: prepare.iter().map(|it| kind.in_command(it)).collect(),
+            #[cfg(test)]
             run,
             label,
             first_scenario: kind.first_scenario(),

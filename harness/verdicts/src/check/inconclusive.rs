@@ -339,9 +339,9 @@ pub enum StarvationReason {
         "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
     )]
     ProbeBlocked,
-    /// The machine was stalled, or workers waited for a CPU, for this many milliseconds of the wait.
+    /// The harness stalled, or a worker waited for a CPU, for this many milliseconds of the wait.
     #[error("{STARVED} {} of that time", stalled("the machine", *.0))]
-    HarnessStall(u64),
+    MachineTooSlow(u64),
 }
 
 impl InconclusiveReason {
@@ -399,7 +399,7 @@ impl InconclusiveReason {
                 by: TickExcuse::Stall(_),
                 ..
             } => true,
-            InconclusiveReason::Starved { by } => matches!(by, StarvationReason::HarnessStall(_)),
+            InconclusiveReason::Starved { by } => matches!(by, StarvationReason::MachineTooSlow(_)),
             _ => false,
         }
     }
@@ -430,7 +430,8 @@ pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
     }
 }
 
-/// Returns the clause `{who} stalled for {length_ms} ms` for a message about a stall.
+/// Returns `{who} stalled for {length_ms} ms`. `UnexpectedStall`, `LateTick` and `TickExcuse::Stall` have their own
+/// clauses. `TOO_BUSY` in `tests/e2e/running.rs` searches the output of runs for these words.
 pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
     format!("{who} stalled for {length_ms} ms")
 }

@@ -77,7 +77,8 @@ impl RunValidity {
         self.active_spans.step(at_ns, attempt, step);
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         if matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone) && !over_already {
-            self.attempts.push((attempt.key, attempt.acquire_ns, at_ns));
+            self.attempts
+                .push((attempt.lock, attempt.acquire_ns, at_ns));
         }
     }
 
@@ -145,7 +146,7 @@ impl RunValidity {
     ) -> InvalidRun {
         let unanswered = under_way
             .filter(|attempt| attempt.ended.is_none())
-            .map(|attempt| (attempt.key, attempt.acquire_ns, end_ns));
+            .map(|attempt| (attempt.lock, attempt.acquire_ns, end_ns));
         self.attempts.extend(unanswered);
         let is_void = self.void.is_some();
         let mut reasons: Vec<InconclusiveReason> =

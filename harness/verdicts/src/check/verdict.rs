@@ -196,7 +196,7 @@ mod tests {
                 sent: "SET".into(),
             },
             InconclusiveReason::Starved {
-                by: StarvationReason::HarnessStall(200),
+                by: StarvationReason::MachineTooSlow(200),
             },
         ]
     }

@@ -14,6 +14,8 @@
 //!
 //! A reported time that is longer than the driver waited is void: it proves nothing.
 
+use crate::history::RECORDED_HARNESS_STALL;
+
 use super::nanoseconds::ms;
 
 /// Resolution of reported times, which are in whole milliseconds.
@@ -136,9 +138,9 @@ pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
 }
 
 /// Returns how much times on the driver's clock and on a worker's clock may differ without a recorded stall, in
-/// nanoseconds. Stalls of less than a hundredth of the lease are not recorded.
+/// nanoseconds.
 fn clock_tolerance_ns(ttl_ns: u64) -> u64 {
-    CLOCK_TOLERANCE_NS + ttl_ns / 100
+    CLOCK_TOLERANCE_NS + RECORDED_HARNESS_STALL.part_of(ttl_ns)
 }
 
 #[cfg(test)]
