@@ -86,6 +86,24 @@ public final class PicklockAdapter {
      * `release`. */
     public interface Reentrant extends Lock {}
 
+    /** A semaphore. Each `acquire` takes one permit, and `release` gives it back. */
+    public interface Semaphore extends Lock {
+        /** Called before the first `acquire`, with the number of permits that may be granted at the same time. */
+        void setCapacity(int permits) throws Exception;
+    }
+
+    /** A semaphore that can take several permits in one acquisition, all or none of them. */
+    public interface SeveralPermits extends Semaphore {
+        /** Returns a grant that stands for all these permits. */
+        Grant acquirePermits(String key, int permits, long ttlMs, long waitMs) throws Exception;
+    }
+
+    /** A read/write lock. Its `acquire` lets a writer in. */
+    public interface ReadWriteLock extends Lock {
+        /** Lets a reader in. */
+        Grant acquireShared(String key, long ttlMs, long waitMs) throws Exception;
+    }
+
     /** For a library that returns an object for each grant. A failed section releases it in its `finally`. */
     public abstract static class LockObjects<T> implements FailingSections {
         // Shared by the threads of all clients.
@@ -303,7 +321,7 @@ public final class PicklockAdapter {
         boolean isGivenUp = false;
         long ttlMs = (Long) request.get("ttl_ms");
         try {
-            grant = lock.acquire((String) request.get("key"), ttlMs, (Long) request.get("wait_ms"));
+            grant = take(request, ttlMs);
         } finally {
             synchronized (WAITS) {
                 isGivenUp = !WAITS.containsKey(id);
@@ -313,6 +331,19 @@ public final class PicklockAdapter {
             }
         }
         return grant == null && isGivenUp ? message("reply", "cancelled") : granted(grant, ttlMs, readAt);
+    }
+
+    /** Takes the lock or some permits of it, or lets a reader in. */
+    private Grant take(Map<?, ?> request, long ttlMs) throws Exception {
+        String key = (String) request.get("key");
+        long waitMs = (Long) request.get("wait_ms");
+        if ("shared".equals(request.get("mode")) && lock instanceof ReadWriteLock readWrite) {
+            return readWrite.acquireShared(key, ttlMs, waitMs);
+        }
+        if (request.get("permits") instanceof Long permits && lock instanceof SeveralPermits several) {
+            return several.acquirePermits(key, permits.intValue(), ttlMs, waitMs);
+        }
+        return lock.acquire(key, ttlMs, waitMs);
     }
 
     /** Uses reflection, so that this file compiles with a JDK without virtual threads. */
@@ -411,6 +442,9 @@ public final class PicklockAdapter {
         }
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
+        if (lock instanceof Semaphore semaphore) {
+            semaphore.setCapacity(request.get("capacity") instanceof Long permits ? permits.intValue() : 1);
+        }
         if (lock instanceof Terminating terminating) {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> cleanUp(terminating)));
         }
@@ -426,8 +460,17 @@ public final class PicklockAdapter {
             ready.put("fails_sections", lock instanceof FailingSections);
             ready.put("releases_unheld", lock instanceof UnheldRelease);
             ready.put("reentrant", lock instanceof Reentrant);
+            ready.put("kinds", List.of(kindOf(lock)));
+            ready.put("several_permits", lock instanceof SeveralPermits);
         }
         return ready;
+    }
+
+    private static String kindOf(Lock lock) {
+        if (lock instanceof Semaphore) {
+            return "semaphore";
+        }
+        return lock instanceof ReadWriteLock ? "rwlock" : "mutex";
     }
 
     private void cleanUp(Terminating terminating) {
