@@ -4,7 +4,9 @@
 // lease); `set=always` sets the number of permits before each acquisition, and not only before the first one of a
 // process; `retries` is the number of times that Redisson resends a command (its default is 3 or 4; here 0).
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -39,9 +41,12 @@ public final class RedissonSemaphores {
             capacity = permits;
         }
 
+        /** Returns the token of a grant. */
+        abstract String token(T held);
+
         @Override
-        protected T take(String key, long ttlMs, long waitMs) throws Exception {
-            return prepared(key, 1, ttlMs, waitMs);
+        public PicklockAdapter.Grant acquire(String key, long ttlMs, long waitMs) throws Exception {
+            return acquirePermits(key, 1, ttlMs, waitMs);
         }
 
         @Override
@@ -49,11 +54,6 @@ public final class RedissonSemaphores {
             if (permits < 1 || permits > capacity) {
                 throw new PicklockAdapter.Definite("there are " + capacity + " permits, not " + permits);
             }
-            T held = prepared(key, permits, ttlMs, waitMs);
-            return held == null ? null : keep(UUID.randomUUID().toString(), held);
-        }
-
-        private T prepared(String key, int permits, long ttlMs, long waitMs) throws Exception {
             if (isAlwaysSet) {
                 setPermits(key, capacity);
             }
@@ -61,7 +61,13 @@ public final class RedissonSemaphores {
                 setPermits(first, capacity);
                 return true;
             });
-            return take(key, permits, ttlMs, waitMs);
+            T held = take(key, permits, ttlMs, waitMs);
+            return held == null ? null : keep(token(held), held);
+        }
+
+        @Override
+        protected T take(String key, long ttlMs, long waitMs) throws Exception {
+            return take(key, 1, ttlMs, waitMs);
         }
     }
 
@@ -82,6 +88,11 @@ public final class RedissonSemaphores {
             RSemaphore semaphore = client.getSemaphore(key);
             boolean taken = semaphore.tryAcquire(permits, waitMs, TimeUnit.MILLISECONDS);
             return taken ? new Plainly(semaphore, permits) : null;
+        }
+
+        @Override
+        String token(Plainly held) {
+            return UUID.randomUUID().toString();
         }
 
         /** The library returns nothing. */
@@ -127,6 +138,12 @@ public final class RedissonSemaphores {
                 throws ReflectiveOperationException {
             var take = RPermitExpirableSemaphore.class.getMethod("tryAcquire", int.class, long.class, long.class, TimeUnit.class);
             return (List<String>) take.invoke(semaphore, permits, waitMs, ttlMs, TimeUnit.MILLISECONDS);
+        }
+
+        /** The library writes the bytes of the permit's id, and returns them as hexadecimal digits. */
+        @Override
+        String token(Expiring held) {
+            return new String(HexFormat.of().parseHex(held.ids().get(0)), StandardCharsets.UTF_8);
         }
 
         @Override

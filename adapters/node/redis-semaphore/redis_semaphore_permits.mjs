@@ -6,7 +6,24 @@
 
 import Redis from "ioredis";
 import { MultiSemaphore, RedlockMultiSemaphore, RedlockSemaphore, Semaphore } from "redis-semaphore";
-import { Definite, ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, serve } from "./picklock_adapter.mjs";
+import { Definite, ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, now, serve } from "./picklock_adapter.mjs";
+
+// When each permit was last requested, by its identifier. The library counts the lease from the client's time, which it
+// reads before it sends the command and passes as the last argument of its scripts.
+const requested = new Map();
+
+function noting(client) {
+  const evalsha = client.evalsha.bind(client);
+  client.evalsha = (sha, keys, ...args) => {
+    const [identifier, , sentAt] = args.slice(-3);
+    if (args.length > 3) requested.set(identifier, now() - (Date.now() - sentAt));
+    return evalsha(sha, keys, ...args);
+  };
+  return client;
+}
+
+const named = (held, again) =>
+  Object.assign(held, { token: held.identifier, askedAt: requested.get(held.identifier), again });
 
 const Permits = (Base) =>
   class extends Base {
@@ -24,24 +41,24 @@ const Permits = (Base) =>
       const held = await this.takePermits(key, permits, ttlMs, waitMs);
       if (!held) return null;
       this.objects.set(held.token, held);
-      return { token: held.token };
+      return { token: held.token, askedAt: held.askedAt };
     }
 
     async takePermits(key, permits, ttlMs, waitMs) {
       const waiting = waitMs ? { acquireTimeout: waitMs } : { acquireAttemptsLimit: 1 };
       const onLockLost = () => lost(held.identifier);
       const held = this.make(key, permits, { lockTimeout: ttlMs, onLockLost, ...waiting });
-      return (await held.tryAcquire()) && Object.assign(held, { token: held.identifier, again: { key, permits } });
+      return (await held.tryAcquire()) && named(held, { key, permits });
     }
 
     // The library returns nothing.
-    free = (held) => held.release().then(() => null);
+    free = (held) => held.release().then(() => (requested.delete(held.identifier), null));
 
     // Extends a lease, if the library does not renew it.
     async prolong({ again, token }, ttlMs) {
       const external = { lockTimeout: ttlMs, externallyAcquiredIdentifier: token };
       const held = this.make(again.key, again.permits, external);
-      return (await held.tryAcquire()) && Object.assign(held, { token, again });
+      return (await held.tryAcquire()) && named(held, again);
     }
   };
 
@@ -49,7 +66,7 @@ const Renewing = Permits(LockObjects);
 const Extended = Permits(ExtendableLockObjects);
 
 function makeLock(nodes, timeoutMs, options) {
-  const clients = nodes.map((node) => new Redis(node, ioredisOptions(timeoutMs, options)));
+  const clients = nodes.map((node) => noting(new Redis(node, ioredisOptions(timeoutMs, options))));
   const isRedlock = clients.length > 1;
   const [client, Single, Multi] = isRedlock
     ? [clients, RedlockSemaphore, RedlockMultiSemaphore]

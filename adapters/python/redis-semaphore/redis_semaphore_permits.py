@@ -7,6 +7,7 @@ which is the library's default: a permit then has no lease.
 """
 
 import secrets
+import time
 
 from picklock_adapter import LockObjects, serve, timeouts
 from redis import Redis
@@ -16,6 +17,12 @@ from redis_semaphore import NotAvailable, Semaphore, __version_info__
 
 
 class Permit(Semaphore):
+    @property
+    def current_time(self):
+        # The lease begins at the server's time, which the library asks for before it writes it.
+        self.asked_at = time.monotonic()
+        return super().current_time
+
     def release(self):
         # The library returns the number of the permit, or False.
         return super().release() is not False
