@@ -6,8 +6,8 @@ use picklock_scenarios::nearest;
 
 use super::kind::Kind;
 use super::template::{
-    FENCES, KindExample, Language, Library, NODES, RENEWS, RWLOCK, SEMAPHORE, Template, Variant, When,
-    templates,
+    FENCES, KindExample, Language, Library, NODES, RENEWS, RWLOCK, SEMAPHORE, Template, Variant,
+    When, templates,
 };
 
 /// All languages, sorted by name.
