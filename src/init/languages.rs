@@ -6,7 +6,7 @@ use picklock_scenarios::nearest;
 
 use super::examples;
 use super::template::{
-    FENCES, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
+    FENCES, Language, Library, NODES, RENEWS, RWLOCK, SEMAPHORE, Template, Variant, When, templates,
 };
 
 /// All languages, sorted by name.
@@ -297,6 +297,26 @@ const JAVA_LIBRARIES: &[Library] = &[
         claims: &[FENCES],
     },
     Library {
+        name: "redisson-rwlock",
+        files: templates!("java/redisson-rwlock": "RedissonRwLock.java", "RedissonClients.java" from "../redisson-semaphore/RedissonClients.java", "pom.xml" from "../redisson-semaphore/pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -sourcepath . -d build RedissonRwLock.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonRwLock",
+        claims: &[RWLOCK],
+    },
+    Library {
+        name: "redisson-semaphore",
+        files: templates!("java/redisson-semaphore": "RedissonSemaphores.java", "RedissonClients.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -sourcepath . -d build RedissonSemaphores.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonSemaphores",
+        claims: &[SEMAPHORE],
+    },
+    Library {
         name: "shedlock",
         files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
@@ -355,6 +375,15 @@ const NODE_LIBRARIES: &[Library] = &[
         claims: &[RENEWS],
     },
     Library {
+        name: "redis-semaphore-permits",
+        files: templates!("node/redis-semaphore": "redis_semaphore_permits.mjs"),
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0",
+        ],
+        run: "node redis_semaphore_permits.mjs",
+        claims: &[SEMAPHORE, RENEWS],
+    },
+    Library {
         name: "redlock-universal",
         files: templates!("node/redlock-universal": "redlock_universal.mjs"),
         prepare: &[
@@ -395,6 +424,13 @@ const PYTHON_LIBRARIES: &[Library] = &[
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
         claims: &[],
+    },
+    Library {
+        name: "redis-semaphore-pypi",
+        files: templates!("python/redis-semaphore": "redis_semaphore_permits.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python redis_semaphore_permits.py",
+        claims: &[SEMAPHORE],
     },
     Library {
         name: "redlock-py",

@@ -3,7 +3,9 @@
 use picklock_scenarios::LockKind;
 
 use super::kind::Kind;
-use super::template::{FENCES, KindExample, Language, Library, RENEWS, Template, When};
+use super::template::{
+    FENCES, KindExample, Language, Library, RENEWS, RWLOCK, SEMAPHORE, Template, When,
+};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
@@ -63,7 +65,7 @@ impl Project {
     ) -> Project {
         let mut variants = language.variants.iter();
         let variant = variants.find(|it| library.is_none() && surroundings.fit(it.when));
-        let kind = example.map_or(Kind::Mutex, |example| example.kind);
+        let kind = example.map_or_else(|| kind_of(library), |example| example.kind);
         let (prepare, run) = match (library, variant) {
             (Some(library), _) => (library.prepare, library.run),
             (None, Some(other)) => (other.prepare, other.run),
@@ -87,7 +89,9 @@ impl Project {
         let of_example = example.map_or(&[][..], KindExample::claims);
         let claims = library.map_or(of_example, |library| library.claims);
         let declared = format!("kind = \"{}\"", kind.declared().as_str());
-        let declared = (kind.declared() != LockKind::Mutex).then_some(declared.as_str());
+        // A library's claims contain its kind.
+        let is_declared = library.is_none() && kind.declared() != LockKind::Mutex;
+        let declared = is_declared.then_some(declared.as_str());
         let lines = declared.into_iter().chain(claims.iter().copied());
         let lines: String = lines.map(|line| format!("{line}\n")).collect();
         let configuration = CONFIGURATION
@@ -116,6 +120,18 @@ impl Project {
             install: library.map_or(language.install, |_| &[]),
             renewal: (library.is_none() && example.is_none()).then_some(language.renewal),
         }
+    }
+}
+
+/// Returns the kind of a library's lock.
+fn kind_of(library: Option<&Library>) -> Kind {
+    let claims = library.map_or(&[][..], |library| library.claims);
+    if claims.contains(&SEMAPHORE) {
+        Kind::Semaphore
+    } else if claims.contains(&RWLOCK) {
+        Kind::Rwlock
+    } else {
+        Kind::Mutex
     }
 }
 

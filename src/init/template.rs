@@ -109,6 +109,10 @@ pub struct Library {
 pub const NODES: &str = "nodes = 5";
 /// Table line for a lock that renews its lease automatically.
 pub const RENEWS: &str = "renews = true";
+/// Table line for a semaphore.
+pub const SEMAPHORE: &str = "kind = \"semaphore\"";
+/// Table line for a read/write lock.
+pub const RWLOCK: &str = "kind = \"rwlock\"";
 /// Table line for a lock that provides fencing tokens.
 pub const FENCES: &str = "fences = true";
 

@@ -168,11 +168,15 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
         };
     }
     let both = (holds.first, holds.second);
-    if let Some(cause) = permits::cause_of_count(facts.history, key_history, facts.holds, both) {
+    let lost = lost_ownership(facts, key_history, holds.first.lock).cause(both.0, both.1);
+    // A semaphore may count its permits and also keep their holders. Only the holders show that a clock was wrong.
+    let is_of_clocks = matches!(lost, Cause::ClockSkew | Cause::ClockJump);
+    if !is_of_clocks
+        && let Some(cause) = permits::cause_of_count(facts.history, key_history, facts.holds, both)
+    {
         return cause;
     }
-    let lost = lost_ownership(facts, key_history, holds.first.lock);
-    match lost.cause(holds.first, holds.second) {
+    match lost {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
         Cause::NotExclusive
             if facts.history.header.kind == LockKind::Rwlock

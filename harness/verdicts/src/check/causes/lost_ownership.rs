@@ -158,6 +158,7 @@ impl LostOwnership<'_> {
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
         let cause = match (&span.end, due_ns) {
+            (SpanEnd::RanOut, _) if self.ran_out_in_leap(span) => Cause::ClockJump,
             (SpanEnd::RanOut, _) => match cause_of_expiry(span.until_ns, earlier, later) {
                 Cause::WrongExpiry
                     if is_off_by_its_clock(self.faults, span, earlier, span.until_ns) =>
@@ -185,6 +186,17 @@ impl LostOwnership<'_> {
             }
             _ => cause,
         }
+    }
+
+    /// Returns `true` if a permit was gone with its expired key after the clock of its node had been set forward. The
+    /// permit itself has no expiry that could show whether it ended early.
+    fn ran_out_in_leap(&self, span: &ValueSpan) -> bool {
+        let has_leapt = |fault: &FaultSpan<'_>| {
+            fault.clock.is_some_and(|shift| shift.by_ns > 0)
+                && fault.nodes.contains(&span.node)
+                && (span.from_ns..=span.until_ns).contains(&fault.began_ns)
+        };
+        span.expiry.is_none() && self.faults.iter().any(has_leapt)
     }
 
     /// Like [`Self::cause_of_end`], for a value that would still have existed when the later attempt took the lock if

@@ -11,6 +11,9 @@
 //! attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in order
 //! to take it, or the command is a delayed one of an earlier release.
 //!
+//! A permit of a semaphore, or a hold in the hash of a read/write lock, has no expiry on the server. When its owner's lease
+//! has run out, any command may remove it, and the release of another holder often does.
+//!
 //! A release can also arrive so late that its own client holds the lock again. A removal counts as such a late release
 //! if it was sent outside every request and not by a script, if it removes a value of the same client whose lease was
 //! running, and if that client had released another hold of the lock at most one lease before. If the client was
@@ -165,15 +168,17 @@ impl Ownership {
     }
 
     /// Returns `true` if the command must not have affected the owner's value. A command of an acquisition may do so in
-    /// two cases: after the owner's lease, and to prolong a value that its attempt has not written.
+    /// two cases: after the owner's lease, and to prolong a value that its attempt has not written. Any command may
+    /// remove a permit after its owner's lease.
     fn is_foreign_taking(&self, taken: &TakenValue) -> bool {
-        if !taken.is_of_acquisition() {
-            true
-        } else if taken.how == Taking::Prolonged {
+        let is_prolonged = taken.how == Taking::Prolonged;
+        if taken.is_of_acquisition() && is_prolonged {
             // After writing the key itself, the attempt renews a value that is no longer its own.
             self.has_written(taken)
-        } else {
+        } else if taken.is_of_acquisition() || (taken.is_permit() && !is_prolonged) {
             self.lease_runs(taken)
+        } else {
+            true
         }
     }
 
