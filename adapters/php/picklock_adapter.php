@@ -9,14 +9,14 @@ declare(strict_types=1);
 
 namespace Picklock;
 
-/** Throw this if the request certainly had no effect: no key was changed. Every other exception is reported as one that
- * may have had an effect. */
+/** Throw this if the request certainly had no effect: no key was changed. Every other exception is reported as one
+ * that may have had an effect. */
 final class Definite extends \Exception
 {
 }
 
-/** A granted lock. `token` is passed back to `extend` and `release`. `fence` is the fencing token, if the lock has them.
- * `askedAt` is the time, by `now`, at which the command that took the lock was sent. Without it the answer has no
+/** A granted lock. `token` is passed back to `extend` and `release`. `fence` is the fencing token, if the lock has
+ * them. `askedAt` is the time, by `now`, at which the command that took the lock was sent. Without it the answer has no
  * `valid_ms`, and Picklock bounds the lease by its own clock. */
 final class Grant
 {
@@ -50,8 +50,8 @@ function tryFor(int $waitMs, callable $attempt): ?Grant
     }
 }
 
-/** For a library that returns an object for each grant. A subclass has `take(key, ttlMs, waitMs)`, which returns a grant
- * and such an object, or null; and `free(object)`, which returns the same as `release`. */
+/** For a library that returns an object for each grant. A subclass has `take(key, ttlMs, waitMs)`, which returns a
+ * grant and such an object, or null; and `free(object)`, which returns the same as `release`. */
 abstract class LockObjects
 {
     private array $objects = [];
@@ -99,9 +99,9 @@ function installed(string $package, string $debianPackage, string $folder): stri
 /** Answers requests until standard input ends.
  *
  * `makeLock(nodes, timeoutMs, options)` returns the lock. `nodes` are URLs such as redis://HOST:PORT. The lock has
- * `acquire(key, ttlMs, waitMs)`, which returns a grant or null; `release(key, token)`, which returns true, false, or null
- * if the library does not report whether the lock was still held; and, if it can, `extend(key, token, ttlMs)`, which
- * returns a grant or null. `options` are the names that `--impl-option` may have. A lock may have the properties
+ * `acquire(key, ttlMs, waitMs)`, which returns a grant or null; `release(key, token)`, which returns true, false, or
+ * null if the library does not report whether the lock was still held; and, if it can, `extend(key, token, ttlMs)`,
+ * which returns a grant or null. `options` are the names that `--impl-option` may have. A lock may have the properties
  * `minHoldMs` (its key stays for up to this time after a release) and `leaseMarginMs` (its key lives this much longer
  * than the lease). SIGTERM ends the process at once, PHP's default. */
 function serve(callable $makeLock, string $name, string $version = '', array $options = []): void

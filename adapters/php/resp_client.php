@@ -24,8 +24,8 @@ final class RespClient
         $this->address = "tcp://{$parts['host']}:{$parts['port']}";
     }
 
-    /** Returns the reply: text, a number, or null. An error reply is thrown as Definite, because the server has refused the
-     * command. */
+    /** Returns the reply: text, a number, or null. An error reply is thrown as Definite, because the server has refused
+     * the command. */
     public function command(string|int ...$words): string|int|null
     {
         $request = '*' . count($words) . "\r\n";

@@ -476,9 +476,7 @@ const NODE_LIBRARIES: &[Library] = &[
     Library {
         name: "verrou",
         files: templates!("node/verrou": "verrou.mjs"),
-        prepare: &[
-            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 @verrou/core@0.5.2",
-        ],
+        prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 @verrou/core@0.5.2"],
         run: "node verrou.mjs",
         claims: &[],
     },

@@ -5,8 +5,8 @@
 // (`retryInterval`, the library's default), so its wait ends that much earlier, and an attempt without a wait takes as
 // long.
 //
-// Options: `renew=true` passes -1 as the lease, with which the library renews every third of `lock4j.expire`; `client` is
-// `lettuce` (the default) or `jedis`.
+// Options: `renew=true` passes -1 as the lease, with which the library renews every third of `lock4j.expire`; `client`
+// is `lettuce` (the default) or `jedis`.
 
 import com.baomidou.lock.LockInfo;
 import com.baomidou.lock.LockTemplate;

@@ -1,8 +1,8 @@
 // Picklock adapter for simple-redis-mutex, with node-redis on the first node.
 //
-// A waiter polls every third of a lease: the library's defaults are 10 s and, for a lease, 30 s. node-redis has no limit for
-// a command that was sent, so the adapter stops waiting for `tryLock` and `release` after the time that Picklock suggests;
-// commands that could not be sent by then fail (`commandOptions.timeout`).
+// A waiter polls every third of a lease: the library's defaults are 10 s and, for a lease, 30 s. node-redis has no limit
+// for a command that was sent, so the adapter stops waiting for `tryLock` and `release` after the time that Picklock
+// suggests; commands that could not be sent by then fail (`commandOptions.timeout`).
 //
 // Option: `refresh=true` extends with `refreshTimeout`, which does not report whether the lock was still held.
 
@@ -11,7 +11,8 @@ import { lock, tryLock } from "simple-redis-mutex";
 import { ExtendableLockObjects, installed, LockObjects, now, serve } from "./picklock_adapter.mjs";
 
 const taken = (error) => (/could not be acquired after/.test(error.message) ? null : Promise.reject(error));
-const within = (ms, promise) => Promise.race([promise, new Promise((_, fail) => setTimeout(fail, ms, new Error(`no answer within ${ms} ms`)))]);
+const tooLate = (ms) => new Promise((_, fail) => setTimeout(fail, ms, new Error(`no answer within ${ms} ms`)));
+const within = (ms, promise) => Promise.race([promise, tooLate(ms)]);
 
 /** The client, which also records the value that it wrote last, and when it sent it. */
 const recording = (redis) => Object.assign(Object.create(redis), {
@@ -41,10 +42,11 @@ const methods = (connected, ms) => ({
 });
 
 function makeLock(nodes, timeoutMs, { refresh }) {
-  const redis = createClient({ url: nodes[0], commandOptions: { timeout: timeoutMs } }).on("error", (error) => console.error(error));
+  const redis = createClient({ url: nodes[0], commandOptions: { timeout: timeoutMs } }).on("error", console.error);
   let connecting;
   const connected = () => (connecting ??= redis.connect());
-  return Object.assign(refresh === "true" ? new ExtendableLockObjects() : new LockObjects(), methods(connected, timeoutMs));
+  const objects = refresh === "true" ? new ExtendableLockObjects() : new LockObjects();
+  return Object.assign(objects, methods(connected, timeoutMs));
 }
 
 await serve(makeLock, { ...installed("simple-redis-mutex"), options: ["refresh"], clients: true });

@@ -2,8 +2,8 @@
 
 // Picklock adapter for Laravel's Cache::lock on Redis (illuminate/cache with phpredis), on the first node.
 //
-// The library counts leases and waits in whole seconds, so the adapter rounds leases up and waits down. A waiter sleeps for
-// 250 ms between two attempts, the library's default, so its wait ends a quarter of a second earlier.
+// The library counts leases and waits in whole seconds, so the adapter rounds leases up and waits down. A waiter sleeps
+// for 250 ms between two attempts, the library's default, so its wait ends a quarter of a second earlier.
 //
 // Option: `sleep_ms`, for betweenBlockedAttemptsSleepFor.
 

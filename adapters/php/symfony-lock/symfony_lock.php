@@ -4,8 +4,8 @@
 //
 // The library has no wait with a limit, so the adapter tries until the wait is over.
 //
-// Options: `initial_ttl`, the lease in seconds that RedisStore writes before Lock sets its own. By default both are equal:
-// the library has 300 s for each of them.
+// Option: `initial_ttl`, the lease in seconds that RedisStore writes before Lock sets its own. By default both are
+// equal: the library has 300 s for each of them.
 
 declare(strict_types=1);
 
@@ -15,6 +15,7 @@ use Symfony\Component\Cache\Adapter\RedisAdapter;
 use Symfony\Component\Lock\Exception\LockConflictedException;
 use Symfony\Component\Lock\Key;
 use Symfony\Component\Lock\Lock;
+use Symfony\Component\Lock\PersistingStoreInterface;
 use Symfony\Component\Lock\Store\CombinedStore;
 use Symfony\Component\Lock\Store\RedisStore;
 use Symfony\Component\Lock\Strategy\ConsensusStrategy;
@@ -28,6 +29,8 @@ final class SymfonyLock extends LockObjects
 {
     private array $connections;
     private ?float $initialTtl;
+    /** One store for each lease, because a store finds out only once what the server supports. */
+    private array $stores = [];
 
     public function __construct(array $nodes, int $timeoutMs, array $options)
     {
@@ -43,11 +46,15 @@ final class SymfonyLock extends LockObjects
 
     protected function take(string $key, int $ttlMs, int $waitMs): ?array
     {
-        $ttl = $ttlMs / 1000;
-        $stores = array_map(fn ($redis) => new RedisStore($redis, $this->initialTtl ?? $ttl), $this->connections);
-        $store = count($stores) > 1 ? new CombinedStore($stores, new ConsensusStrategy()) : $stores[0];
-        $lock = new Lock($identity = new Key($key), $store, $ttl);
+        $this->stores[$ttlMs] ??= $this->store($this->initialTtl ?? $ttlMs / 1000);
+        $lock = new Lock($identity = new Key($key), $this->stores[$ttlMs], $ttlMs / 1000);
         return $lock->acquire() ? [new Grant($identity->getState(RedisStore::class)), $lock] : null;
+    }
+
+    private function store(float $initialTtl): PersistingStoreInterface
+    {
+        $stores = array_map(fn ($redis) => new RedisStore($redis, $initialTtl), $this->connections);
+        return count($stores) > 1 ? new CombinedStore($stores, new ConsensusStrategy()) : $stores[0];
     }
 
     public function extend(string $key, string $token, int $ttlMs): ?Grant

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Picklock adapter for the Redis backend of celery-once, which a task with the base QueueOnce locks when it is queued and
-clears when it has run, on the first node.
+"""Picklock adapter for the Redis backend of celery-once, which a task with the base QueueOnce locks when it is queued
+and clears when it has run, on the first node.
 
-The library does not wait, and counts its default lease in seconds. Its commands go through redis-py's client; the
+The library does not wait, so the adapter tries until the wait is over. Its commands go through redis-py's client; the
 adapter gives the backend one that sends nothing twice, because a URL cannot turn that off. Option: `retries=default`.
 """
 

@@ -28,7 +28,8 @@ class BoundedClient(Redis):
     wait = threading.local()
 
     def lock(self, name, **settings):
-        return super().lock(name, blocking=self.wait.s > 0, blocking_timeout=self.wait.s, lock_class=TimedLock, **settings)
+        limit = {"blocking": self.wait.s > 0, "blocking_timeout": self.wait.s}
+        return super().lock(name, lock_class=TimedLock, **limit, **settings)
 
 
 class RedbeatLock(LockObjects):
