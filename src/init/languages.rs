@@ -110,6 +110,30 @@ pub const LANGUAGES: &[Language] = &[
         libraries: NODE_LIBRARIES,
     },
     Language {
+        name: "php",
+        aliases: &[],
+        about: "PHP 8.1 or later; one client per process",
+        packages: &["php-cli"],
+        ignored: &["vendor/"],
+        module: templates!("php": "picklock_adapter.php"),
+        example: templates!("php": "my_lock.php", "resp_client.php"),
+        kinds: &[],
+        prepare: &[],
+        run: "php my_lock.php",
+        renewal: "write {\"event\":\"lost\",\"token\":\"TOKEN\"} as a line to STDOUT before the lease ends unrenewed",
+        variants: &[],
+        module_file: None,
+        install: PHP_INSTALL,
+        library_packages: &[
+            "php-redis",
+            "php-illuminate-cache",
+            "php-illuminate-redis",
+            "php-symfony-cache",
+            "php-symfony-lock",
+        ],
+        libraries: PHP_LIBRARIES,
+    },
+    Language {
         name: "python",
         aliases: &["python3", "py"],
         about: "Python 3.9 or later",
@@ -157,6 +181,10 @@ const PYTHON_INSTALL: &[&str] = &[
 
 const NODE_INSTALL: &[&str] = &[
     "for folder in {root} .; do if [ -f $folder/package-lock.json ]; then (cd $folder && npm ci); elif [ -f $folder/package.json ]; then (cd $folder && npm install); fi; done",
+];
+
+const PHP_INSTALL: &[&str] = &[
+    "for folder in {root} .; do if [ -f $folder/composer.json ]; then (cd $folder && composer install); fi; done",
 ];
 
 /// The root's artifact goes to the local repository, so that the adapter can depend on it.
@@ -276,6 +304,16 @@ const GO_LIBRARIES: &[Library] = &[
 ];
 
 const JAVA_LIBRARIES: &[Library] = &[
+    Library {
+        name: "lock4j",
+        files: templates!("java/lock4j": "Lock4jLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build Lock4jLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 Lock4jLock",
+        claims: &[],
+    },
     Library {
         name: "redisson",
         files: templates!("java/redisson": "RedissonLock.java", "pom.xml"),
@@ -401,9 +439,64 @@ const NODE_LIBRARIES: &[Library] = &[
         run: "node redlock.mjs",
         claims: &[NODES],
     },
+    Library {
+        name: "simple-redis-mutex",
+        files: templates!("node/simple-redis-mutex": "simple_redis_mutex.mjs"),
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund redis@5.12.1 simple-redis-mutex@3.0.0",
+        ],
+        run: "node simple_redis_mutex.mjs",
+        claims: &[FENCES],
+    },
+    Library {
+        name: "verrou",
+        files: templates!("node/verrou": "verrou.mjs"),
+        prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 @verrou/core@0.5.2"],
+        run: "node verrou.mjs",
+        claims: &[],
+    },
+];
+
+/// The packages are Debian's, whose release pins their versions. `installed` also loads those of Composer.
+const PHP_LIBRARIES: &[Library] = &[
+    Library {
+        name: "laravel-cache-lock",
+        files: templates!("php/laravel-cache-lock": "laravel_cache_lock.php"),
+        prepare: &["dpkg-query --show php-redis php-illuminate-cache php-illuminate-redis"],
+        run: "php laravel_cache_lock.php",
+        claims: &[],
+    },
+    Library {
+        name: "symfony-lock",
+        files: templates!("php/symfony-lock": "symfony_lock.php"),
+        prepare: &["dpkg-query --show php-redis php-symfony-cache php-symfony-lock"],
+        run: "php symfony_lock.php",
+        claims: &[],
+    },
 ];
 
 const PYTHON_LIBRARIES: &[Library] = &[
+    Library {
+        name: "celery-once",
+        files: templates!("python/celery-once": "celery_once_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python celery_once_lock.py",
+        claims: &[],
+    },
+    Library {
+        name: "celery-redbeat",
+        files: templates!("python/celery-redbeat": "redbeat_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python redbeat_lock.py",
+        claims: &[],
+    },
+    Library {
+        name: "django-redis",
+        files: templates!("python/django-redis": "django_redis_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python django_redis_lock.py",
+        claims: &[],
+    },
     Library {
         name: "pottery",
         files: templates!("python/pottery": "pottery_redlock.py", "requirements.txt"),

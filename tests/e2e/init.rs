@@ -9,7 +9,9 @@ use crate::running::{Outcome, picklock};
 use crate::strangers::fifo;
 
 /// Every language, as the help lists it.
-pub const LANGUAGES: [&str; 7] = ["bash", "csharp", "go", "java", "node", "python", "rust"];
+pub const LANGUAGES: [&str; 8] = [
+    "bash", "csharp", "go", "java", "node", "php", "python", "rust",
+];
 
 /// The source of Picklock for CI, without which no workflow is written.
 const ORIGIN: &str = "--source https://example.org/picklock.git --rev v0.1.0";

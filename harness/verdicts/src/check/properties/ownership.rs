@@ -22,6 +22,9 @@
 //! A collection is a queue of waiting clients, and not a lock, if its key never contained the token of a grant,
 //! although another key did. A release may take the next ticket from such a queue.
 //!
+//! If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's name is not a
+//! lock either. An example is a key that each client sets for a moment to find out what the server supports.
+//!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
 //! A value that replaced another value need not be a lock: `GETSET` writes even if another client has the lock. So a
 //! finding stays pending until the attempt that wrote the value is granted. If that attempt writes the value again, the
@@ -31,7 +34,7 @@
 //! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
 //! not show whose lock it released.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use picklock_scenarios::Phase;
 
@@ -44,7 +47,7 @@ use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
 use crate::history::{Event, EventKind, Header, KeyName};
-use crate::key_history::{KeyTable, KeyUpdate};
+use crate::key_history::{KeyTable, KeyUpdate, Locks};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
 /// The checker.
@@ -67,6 +70,12 @@ pub(in crate::check) struct Ownership {
     found: Vec<ForeignTaking>,
     /// The findings about collections, each with the collection's node and key.
     collections: HashMap<ForeignTaking, (usize, KeyName)>,
+    /// The names of the locks.
+    names: Vec<String>,
+    /// The locks, by their position in `names`, for which acquisitions wrote a key that contains the lock's name.
+    named: BTreeSet<u32>,
+    /// Every finding, with `true` if it is only about keys whose name contains no lock's name.
+    unnamed: HashMap<ForeignTaking, bool>,
 }
 
 /// A command that took a value which may turn out not to be another client's lock.
@@ -121,7 +130,11 @@ impl Ownership {
             let place = self.collections.get(taking);
             place.is_some_and(|place| queued.contains(&place))
         };
-        self.found.retain(|taking| !is_of_queue(taking));
+        let is_beside_lock = |taking: &ForeignTaking| {
+            self.unnamed.get(taking) == Some(&true) && self.named.contains(&taking.lock)
+        };
+        self.found
+            .retain(|taking| !is_of_queue(taking) && !is_beside_lock(taking));
         (self.found, false)
     }
 
@@ -155,6 +168,8 @@ impl Ownership {
             return;
         }
         let taking = self.foreign_taking(taken);
+        let is_unnamed = self.named_by(&taken.key).is_none();
+        *self.unnamed.entry(taking).or_insert(true) &= is_unnamed;
         if taken.is_collection {
             let place = (taken.node, taken.key.clone());
             self.collections.insert(taking, place);
@@ -275,6 +290,17 @@ impl Ownership {
         is_outside && last.is_some_and(is_late) && self.lease_runs(taken)
     }
 
+    /// Returns the lock whose name the key's name is or contains.
+    fn named_by(&self, key: &KeyName) -> Option<u32> {
+        let locks = Locks {
+            names: &self.names,
+            of_attempt: &|_| None,
+        };
+        locks
+            .named_by(key)
+            .and_then(|lock| u32::try_from(lock).ok())
+    }
+
     fn record_written(&mut self, (worker, op): (usize, u64), place: usize) {
         if self.written.len() <= worker {
             self.written.resize_with(worker + 1, Default::default);
@@ -291,6 +317,11 @@ impl Ownership {
     /// Handles a value that an attempt has written, possibly again.
     fn handle_written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
+        let expires = update.now.is_some_and(|now| now.expiry.is_some());
+        if update.key.may_hold_lock(expires) {
+            let named = self.named_by(update.key);
+            self.named.extend(named);
+        }
         let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
             self.record_written(writer, update.place);
@@ -321,6 +352,7 @@ impl Checker for Ownership {
     fn new(header: &Header) -> Self {
         Ownership {
             key_history: header.key_history,
+            names: header.keys.clone(),
             ..Ownership::default()
         }
     }
