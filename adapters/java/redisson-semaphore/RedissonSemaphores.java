@@ -136,7 +136,8 @@ public final class RedissonSemaphores {
         @SuppressWarnings("unchecked")
         private static List<String> several(RPermitExpirableSemaphore semaphore, int permits, long ttlMs, long waitMs)
                 throws ReflectiveOperationException {
-            var take = RPermitExpirableSemaphore.class.getMethod("tryAcquire", int.class, long.class, long.class, TimeUnit.class);
+            Class<?>[] types = {int.class, long.class, long.class, TimeUnit.class};
+            var take = RPermitExpirableSemaphore.class.getMethod("tryAcquire", types);
             return (List<String>) take.invoke(semaphore, permits, waitMs, ttlMs, TimeUnit.MILLISECONDS);
         }
 

@@ -2,11 +2,13 @@
 // first node; RedlockSemaphore and RedlockMultiSemaphore on several.
 //
 // Options: `multi=true` uses the Multi classes for one permit, too; `refresh=false` turns the library's renewal off, at
-// eight tenths of a lease; a lease is then extended by a semaphore that was "acquired externally"; `command_timeout=none`.
+// eight tenths of a lease; a lease is then extended by a semaphore that was "acquired externally";
+// `command_timeout=none`.
 
 import Redis from "ioredis";
 import { MultiSemaphore, RedlockMultiSemaphore, RedlockSemaphore, Semaphore } from "redis-semaphore";
-import { Definite, ExtendableLockObjects, installed, ioredisOptions, LockObjects, lost, now, serve } from "./picklock_adapter.mjs";
+import { Definite, ExtendableLockObjects, LockObjects, installed, ioredisOptions } from "./picklock_adapter.mjs";
+import { lost, now, serve } from "./picklock_adapter.mjs";
 
 // When each permit was last requested, by its identifier. The library counts the lease from the client's time, which it
 // reads before it sends the command and passes as the last argument of its scripts.
@@ -81,4 +83,5 @@ function makeLock(nodes, timeoutMs, options) {
   return lock;
 }
 
-await serve(makeLock, { ...installed("redis-semaphore"), options: ["multi", "refresh", "command_timeout"], clients: true });
+const options = ["multi", "refresh", "command_timeout"];
+await serve(makeLock, { ...installed("redis-semaphore"), options, clients: true });
