@@ -1,5 +1,5 @@
-//! The examples of `picklock init --kind`: each keeps the protocol, and a scenario of its kind finds no violation. Every
-//! language has one of them here, and all of them in the longer tier.
+//! The examples of `picklock init --kind`: each keeps the protocol, and a scenario of its kind finds no violation.
+//! Every language has one of them here, and all of them in the longer tier.
 
 use super::is_long;
 use super::languages::{Adapter, keeps_the_protocol, languages, verdicts};
