@@ -6,7 +6,8 @@ use std::time::Duration;
 /// A fraction of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseFraction {
-    divisor: u32,
+    /// The number by which the lease is divided.
+    pub divisor: u32,
 }
 
 impl LeaseFraction {
