@@ -16,7 +16,7 @@ import (
 // Maximum number of lines of each worker's standard error in a failure.
 const lastLines = 8
 
-var properties = []string{"exclusion", "lease", "resource", "ownership", "fencing", "progress", "claims"}
+var properties = []string{"exclusion", "lease", "resource", "ownership", "fencing", "progress", "claims", "once"}
 
 type outcome int
 
@@ -100,8 +100,8 @@ func (r run) prepare(out, directory string) (string, error) {
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(r.test), "/", "$/^") + "$"
 	command := fmt.Sprintf("%s %s -test.timeout=0 %s %s", quoted(program), quoted("-test.run="+pattern), workerArgument,
 		quoted(r.call))
-	table := fmt.Sprintf("[impl.%q]\ncommand = %s\ndirectory = %s\nnodes = %d\n", lockName(r.test), toml(command),
-		toml(here), r.nodes)
+	table := fmt.Sprintf("[impl.%q]\ncommand = %s\ndirectory = %s\nnodes = %d\nkind = %s\n", lockName(r.test),
+		toml(command), toml(here), r.nodes, toml(r.kind))
 	path := filepath.Join(directory, "picklock.toml")
 	return path, os.WriteFile(path, []byte(table), 0o644)
 }
@@ -127,10 +127,12 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 	}
 	byStatus := map[string][]string{}
 	for _, property := range properties {
-		status := one.Verdicts[property].Status
-		byStatus[status] = append(byStatus[status], property)
+		// Only a scheduled job has the property once.
+		if verdict, has := one.Verdicts[property]; has {
+			byStatus[verdict.Status] = append(byStatus[verdict.Status], property)
+		}
 	}
-	if len(byStatus["not-applicable"]) == len(properties) {
+	if len(byStatus["not-applicable"]) == len(one.Verdicts) {
 		return notApplicable, title + " is not applicable: " + reason(one, byStatus["not-applicable"])
 	}
 	wrong, open := map[string]string{}, byStatus["unknown"]

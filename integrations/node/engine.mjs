@@ -132,8 +132,11 @@ function message(text) {
   return lines.slice(Math.max(first, 0)).join("\n").replace("picklock: ", "");
 }
 
-/** Returns the built-in lock that a lock on this number of nodes is compared with by default. */
-export const standard = (nodes) => (nodes === 1 ? "set-nx-px" : "redlock");
+/** Returns the built-in lock that a lock of this kind is compared with by default. */
+export function standard({ kind = "mutex", nodes = 1 }) {
+  if (kind !== "mutex") return kind;
+  return nodes === 1 ? "set-nx-px" : "redlock";
+}
 
 /** Returns the names of the scenarios of a selection. A profile has those that suit the reference lock. */
 export function scenarioNames({ names, profile = "quick", reference }) {

@@ -31,8 +31,8 @@ export class NotApplicable extends PicklockError {
 }
 
 export async function run(lock, scenario, settings = {}) {
-  const { nodes = 1, expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
-  const reference = expect ? null : (settings.reference ?? standard(nodes));
+  const { nodes = 1, kind = "mutex", expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
+  const reference = expect ? null : (settings.reference ?? standard(settings));
   const file = String(lock).startsWith("file:") ? fileURLToPath(lock) : resolve(String(lock));
   if (!existsSync(file)) throw new PicklockError(`${file}: no such file; a lock is the default export of a module`);
   const name = fileName(basename(file).replace(/\.\w+$/, ""));
@@ -41,7 +41,7 @@ export async function run(lock, scenario, settings = {}) {
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(out, ".gitignore"), "*\n");
   const configuration = join(directory, "picklock.toml");
-  writeFileSync(configuration, table(name, file, nodes, options));
+  writeFileSync(configuration, table(name, file, { nodes, kind, options }));
   const words = ["matrix", "--config", configuration, "--impl", name, "--scenario", scenario, "--seed", String(seed)];
   words.push("--backend", backend, "--json", "--quiet", "--out", join(directory, "runs"));
   if (reference) words.push("--reference", reference);
@@ -134,10 +134,10 @@ async function places(directory) {
 }
 
 // Returns the table that defines the lock for the engine: how its worker is started.
-function table(name, file, nodes, options) {
+function table(name, file, { nodes, kind, options }) {
   const worker = fileURLToPath(new URL("worker.mjs", import.meta.url));
   const command = [process.execPath, worker, file].map(quoted).join(" ");
-  const lines = [`[impl.${JSON.stringify(name)}]`, `command = ${JSON.stringify(command)}`, `nodes = ${nodes}`];
+  const lines = [`[impl.${JSON.stringify(name)}]`, `command = ${JSON.stringify(command)}`, `nodes = ${nodes}`, `kind = ${JSON.stringify(kind)}`];
   lines.push(`directory = ${JSON.stringify(process.cwd())}`);
   // A worker is not a test, although a test starts it.
   lines.push('environment = { NODE_TEST_CONTEXT = "" }');

@@ -4,9 +4,9 @@
 
 use picklock_scenarios::nearest;
 
-use super::kind::Kind;
+use super::examples;
 use super::template::{
-    FENCES, KindExample, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
+    FENCES, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
 };
 
 /// All languages, sorted by name.
@@ -23,7 +23,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &[],
         module: templates!("bash": "picklock_adapter.sh"),
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
-        kinds: &[],
+        kinds: examples::BASH,
         prepare: &[],
         run: "bash my_lock.sh",
         renewal: "print {\"event\":\"lost\",\"token\":\"TOKEN\"} on a line of standard output before the lease ends unrenewed",
@@ -41,7 +41,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
         module: templates!("csharp": "PicklockAdapter.cs", "LockContract.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
-        kinds: &[],
+        kinds: examples::CSHARP,
         prepare: &[
             "mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs LockContract.cs SmallJson.cs",
         ],
@@ -59,9 +59,9 @@ pub const LANGUAGES: &[Language] = &[
         about: "Go 1.19 or later",
         packages: &["golang-go"],
         ignored: &["my-lock"],
-        module: templates!("go": "picklock_adapter.go"),
+        module: templates!("go": "picklock_adapter.go", "lock_contract.go"),
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
-        kinds: &[],
+        kinds: examples::GO,
         prepare: &["go build -o my-lock ."],
         run: "./my-lock",
         renewal: "call Extended(token, ttl, askedAt) after each renewal, and Lost(token) before the lease ends unrenewed",
@@ -77,11 +77,11 @@ pub const LANGUAGES: &[Language] = &[
         about: "JDK 17 or later",
         packages: &["default-jdk-headless"],
         ignored: &["build/", "lib/", "target/"],
-        module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
+        module: templates!("java": "PicklockAdapter.java", "LockContract.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
-        kinds: &[],
+        kinds: examples::JAVA,
         prepare: &[
-            "javac -d build MyLock.java RespClient.java PicklockAdapter.java SmallJson.java",
+            "javac -d build MyLock.java RespClient.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -XX:+UseSerialGC -cp build MyLock",
         renewal: "call PicklockAdapter.extended(token, ttlMs, askedAt) after each renewal, and PicklockAdapter.lost(token) before the lease ends unrenewed",
@@ -99,7 +99,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["node_modules/"],
         module: templates!("node": "picklock_adapter.mjs"),
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
-        kinds: NODE_KINDS,
+        kinds: examples::NODE,
         prepare: &[],
         run: "node my_lock.mjs",
         renewal: "call extended(token, ttlMs, askedAt) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -117,7 +117,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["__pycache__/", ".venv/"],
         module: templates!("python": "picklock_adapter.py"),
         example: templates!("python": "my_lock.py", "resp_client.py"),
-        kinds: PYTHON_KINDS,
+        kinds: examples::PYTHON,
         prepare: &[],
         run: "python3 my_lock.py",
         renewal: "call extended(token, ttl_ms, asked_at) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -133,9 +133,9 @@ pub const LANGUAGES: &[Language] = &[
         about: "Rust 1.80 or later",
         packages: &[],
         ignored: &["target/"],
-        module: templates!("rust": "src/picklock_adapter.rs", "src/small_json.rs"),
+        module: templates!("rust": "src/picklock_adapter.rs", "src/lock_contract.rs", "src/small_json.rs"),
         example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
-        kinds: &[],
+        kinds: examples::RUST,
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
         renewal: "call extended(token, ttl, asked_at) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -181,60 +181,6 @@ const JAVA_VARIANTS: &[Variant] = &[Variant {
     ],
     run: "java -XX:+UseSerialGC -cp 'target/classes:lib/*' MyLock",
 }];
-
-const NODE_KINDS: &[KindExample] = &[
-    KindExample {
-        kind: Kind::Semaphore,
-        files: templates!("node": "my_semaphore.mjs", "resp_client.mjs"),
-        run: "node my_semaphore.mjs",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Rwlock,
-        files: templates!("node": "my_rwlock.mjs", "resp_client.mjs"),
-        run: "node my_rwlock.mjs",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Leader,
-        files: templates!("node": "my_leader.mjs", "resp_client.mjs"),
-        run: "node my_leader.mjs",
-        claims: &[RENEWS, FENCES],
-    },
-    KindExample {
-        kind: Kind::Cron,
-        files: templates!("node": "my_cron.mjs", "resp_client.mjs"),
-        run: "node my_cron.mjs",
-        claims: &[],
-    },
-];
-
-const PYTHON_KINDS: &[KindExample] = &[
-    KindExample {
-        kind: Kind::Semaphore,
-        files: templates!("python": "my_semaphore.py", "resp_client.py"),
-        run: "python3 my_semaphore.py",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Rwlock,
-        files: templates!("python": "my_rwlock.py", "resp_client.py"),
-        run: "python3 my_rwlock.py",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Leader,
-        files: templates!("python": "my_leader.py", "resp_client.py"),
-        run: "python3 my_leader.py",
-        claims: &[RENEWS, FENCES],
-    },
-    KindExample {
-        kind: Kind::Cron,
-        files: templates!("python": "my_cron.py", "resp_client.py"),
-        run: "python3 my_cron.py",
-        claims: &[],
-    },
-];
 
 const VENV: &str = "python3 -m venv .venv";
 const PIP: &str = ".venv/bin/pip install -r requirements.txt";
@@ -335,7 +281,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/redisson": "RedissonLock.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
         claims: &[],
@@ -345,7 +291,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/redisson-fenced": "RedissonFencedLock.java", "pom.xml" from "../redisson/pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
         claims: &[FENCES],
@@ -355,7 +301,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
         claims: &[],
@@ -365,7 +311,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/spring-data-redis": "SpringDataLock.java", "SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
         claims: &[],
@@ -375,7 +321,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/spring-integration": "SpringIntegrationLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
         claims: &[],

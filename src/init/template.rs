@@ -52,12 +52,18 @@ pub struct Language {
 #[derive(Debug)]
 pub struct KindExample {
     pub kind: Kind,
-    /// The files that replace the example.
+    /// The files that replace the example. The lock's own file has the name that [`Kind::in_command`] uses.
     pub files: &'static [Template],
-    /// As in [`Language`].
-    pub run: &'static str,
-    /// Lines of `picklock.toml` below the lock's command, as in [`Library`].
-    pub claims: &'static [&'static str],
+}
+
+impl KindExample {
+    /// Returns the lines of `picklock.toml` that declare what the example does, as in [`Library`].
+    pub fn claims(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Leader => &[RENEWS, FENCES],
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Cron => &[],
+        }
+    }
 }
 
 /// The example of a language for other surroundings.

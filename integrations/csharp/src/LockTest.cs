@@ -12,8 +12,8 @@ namespace Picklock
     /// <summary>Settings of a run.</summary>
     public sealed class RunSettings
     {
-        /// <summary>The built-in lock whose properties the lock must keep. Default: set-nx-px, or redlock with several
-        /// nodes.</summary>
+        /// <summary>The built-in lock whose properties the lock must keep. Default: set-nx-px, redlock with several nodes,
+        /// and semaphore, rwlock or leader for a lock of that kind.</summary>
         public string? Reference { get; set; }
 
         /// <summary>Required statuses, in place of a reference: { "lease", "held" }.</summary>
@@ -51,7 +51,11 @@ namespace Picklock
 
         /// <summary>Returns the scenarios with these names, which may be patterns such as late-*, or paths of
         /// files.</summary>
-        public static IEnumerable<object[]> Scenarios(params string[] names) => Plan("--scenario", string.Join(",", names), "set-nx-px");
+        public static IEnumerable<object[]> Scenarios(params string[] names) => ScenariosFor("set-nx-px", names);
+
+        /// <summary>Like Scenarios, for a lock of another kind than this: semaphore, rwlock or leader.</summary>
+        public static IEnumerable<object[]> ScenariosFor(string reference, params string[] names) =>
+            Plan("--scenario", string.Join(",", names), reference);
 
         private static IEnumerable<object[]> Plan(string flag, string value, string reference)
         {
@@ -66,9 +70,8 @@ namespace Picklock
             where TLock : ILock
         {
             settings = settings ?? new RunSettings();
-            var several = settings.Nodes == 1 ? "set-nx-px" : "redlock";
-            var reference = settings.Expect.Count > 0 ? null : settings.Reference ?? several;
             var type = typeof(TLock);
+            var reference = settings.Expect.Count > 0 ? null : settings.Reference ?? Standard(type, settings.Nodes);
             var name = Regex.Replace(type.Name, "[^A-Za-z0-9._-]", "_");
             var directory = Path.Combine(Path.GetFullPath(settings.Out), FileName(type.FullName!), FileName(scenario));
             Delete(directory);
@@ -95,6 +98,17 @@ namespace Picklock
             return judgement.Statuses;
         }
 
+        /// <summary>Returns the built-in lock that a lock of this class is compared with by default.</summary>
+        private static string Standard(Type type, int nodes)
+        {
+            var kind = PicklockAdapter.KindOf(type);
+            if (kind != "mutex")
+            {
+                return kind;
+            }
+            return nodes == 1 ? "set-nx-px" : "redlock";
+        }
+
         /// <summary>Returns the table that defines the lock for the engine: how its worker is started.</summary>
         private static string Table(Type type, string name, RunSettings settings)
         {
@@ -111,6 +125,7 @@ namespace Picklock
             var text = new StringBuilder($"[impl.{Toml(name)}]\n");
             text.Append($"command = {Toml(string.Join(" ", command.Select(Judgement.Quoted)))}\n");
             text.Append($"directory = {Toml(Directory.GetCurrentDirectory())}\nnodes = {settings.Nodes}\n");
+            text.Append($"kind = {Toml(PicklockAdapter.KindOf(type))}\n");
             if (settings.Options.Count > 0)
             {
                 var pairs = settings.Options.Select(option => $"{Toml(option.Key)} = {Toml(option.Value)}");

@@ -12,6 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ._adapter import kind_of
+
 __version__ = "0.1.0"
 
 # Seconds that an interrupted engine has to end its servers and workers.
@@ -138,8 +140,11 @@ def _message(text):
     return "\n".join(lines[first:]).replace("picklock: ", "", 1)
 
 
-def standard(nodes):
-    """Returns the built-in lock that a lock on this number of nodes is compared with by default."""
+def standard(lock, nodes):
+    """Returns the built-in lock that a lock of this class is compared with by default."""
+    kind = kind_of(lock)
+    if kind != "mutex":
+        return kind
     return "set-nx-px" if nodes == 1 else "redlock"
 
 
@@ -155,10 +160,10 @@ def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, 
     """Runs a lock through a scenario, and raises a `Violation` if it fails.
 
     With `expect`, such as {"lease": "held"}, these properties must have these statuses. Without it, the lock must keep
-    each property that the built-in lock `reference` keeps; by default that is `set-nx-px`, or `redlock` for a lock on
-    several nodes.
+    each property that the built-in lock `reference` keeps. By default that is `set-nx-px`, `redlock` for a lock on several
+    nodes, and `semaphore`, `rwlock` or `leader` for a lock of that kind.
     """
-    reference = None if expect else reference or standard(nodes)
+    reference = None if expect else reference or standard(lock, nodes)
     directory = Path(out).absolute() / _file_name(f"{lock.__module__}.{lock.__qualname__}") / _file_name(scenario)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -275,7 +280,7 @@ def _table(lock, nodes, options):
     package = str(Path(__file__).absolute().parent.parent)
     path = os.pathsep.join(dict.fromkeys([*(str(Path(each or ".").absolute()) for each in sys.path), package]))
     lines = [f"[impl.{json.dumps(lock.__name__)}]", f"command = {_toml(shlex.join(command))}",
-             f"directory = {_toml(os.getcwd())}", f"nodes = {nodes}",
+             f"directory = {_toml(os.getcwd())}", f"nodes = {nodes}", f"kind = {_toml(kind_of(lock))}",
              f"environment = {{ PYTHONPATH = {_toml(path)} }}"]
     if options:
         pairs = ", ".join(f"{_toml(key)} = {_toml(str(value))}" for key, value in options.items())

@@ -40,7 +40,7 @@ fn is_ci() -> bool {
 }
 
 /// Returns the languages that can be tested here. On a developer's machine some may be missing; CI has them all.
-fn languages() -> Vec<&'static str> {
+pub(super) fn languages() -> Vec<&'static str> {
     let (here, missing): (Vec<_>, Vec<_>) = LANGUAGES
         .into_iter()
         .partition(|(_, programs)| programs.iter().all(|program| is_installed(program)));
@@ -56,15 +56,15 @@ fn languages() -> Vec<&'static str> {
 }
 
 /// A folder with a runnable adapter.
-struct Adapter {
+pub(super) struct Adapter {
     outcome: Outcome,
 }
 
 impl Adapter {
-    /// Follows the steps that `picklock init` prints, except the last lines, which are runs. `library` is the option
-    /// for a library, or empty.
-    fn made(language: &str, library: &str) -> Adapter {
-        let line = format!("init --lang {language} {library} my-lock");
+    /// Follows the steps that `picklock init` prints, except the last lines, which are runs. `option` is an option for
+    /// a library or a kind of lock, or empty.
+    pub(super) fn made(language: &str, option: &str) -> Adapter {
+        let line = format!("init --lang {language} {option} my-lock");
         let outcome = picklock(&line).run().exits(0);
         let adapter = Adapter { outcome };
         adapter.prepare(language);
@@ -91,12 +91,12 @@ impl Adapter {
         }
     }
 
-    fn folder(&self) -> PathBuf {
+    pub(super) fn folder(&self) -> PathBuf {
         self.outcome.home().join("my-lock")
     }
 
     /// Returns the lock as the printed command names it.
-    fn lock(&self) -> &str {
+    pub(super) fn lock(&self) -> &str {
         let (_, command) = self.outcome.stdout.split_once("--impl ").unwrap();
         command.lines().next().unwrap()
     }
@@ -111,7 +111,11 @@ fn is_not_judged(code: Option<i32>, text: &str) -> bool {
 const ATTEMPTS: usize = 4;
 
 /// Returns the verdicts of a run, `violated` with its cause.
-fn verdicts(scenario: &str, lock: &str, folder: &Path) -> (BTreeMap<String, String>, Outcome) {
+pub(super) fn verdicts(
+    scenario: &str,
+    lock: &str,
+    folder: &Path,
+) -> (BTreeMap<String, String>, Outcome) {
     let line = format!("scenario {scenario} --impl {lock} --backend process --json");
     let run = || picklock(&line).within(folder).run();
     let mut outcome = run();
@@ -413,7 +417,7 @@ const LIBRARIES: [(&str, &str, &str); 3] = [
 
 /// Asserts that all checks of the adapter pass. A slow reply or a connection that is not made in time is retried,
 /// because the machine may be busy. A wrong reply is wrong every time.
-fn keeps_the_protocol(adapter: &Adapter, language: &str) {
+pub(super) fn keeps_the_protocol(adapter: &Adapter, language: &str) {
     let line = format!("adapter check {}", adapter.lock());
     let check = || picklock(&line).within(&adapter.folder()).run();
     let mut checked = check();

@@ -113,8 +113,14 @@ public final class Picklock {
 
     /** Returns the built-in lock whose scenarios a profile has, and whose properties the lock must keep by default. */
     private String suited() {
-        String standard = settings.nodes() == 1 ? "set-nx-px" : "redlock";
-        return settings.reference().isEmpty() ? standard : settings.reference();
+        if (!settings.reference().isEmpty()) {
+            return settings.reference();
+        }
+        String kind = LockContract.kindOf(type);
+        if (!kind.equals("mutex")) {
+            return kind;
+        }
+        return settings.nodes() == 1 ? "set-nx-px" : "redlock";
     }
 
     /** Returns the table that defines the lock for the engine: how its worker is started. */
@@ -131,6 +137,7 @@ public final class Picklock {
         return "[impl." + toml(type.getSimpleName()) + "]\ncommand = "
                 + toml(command.stream().map(Judgement::quoted).collect(Collectors.joining(" ")))
                 + "\ndirectory = " + toml(Path.of("").toAbsolutePath().toString()) + "\nnodes = " + settings.nodes()
+                + "\nkind = " + toml(LockContract.kindOf(type))
                 + "\nenvironment = { CLASSPATH = " + toml(classPath) + " }\n"
                 + (options.isEmpty() ? "" : "options = { " + options + " }\n");
     }

@@ -16,7 +16,8 @@ public @interface Scenarios {
 
     String profile() default "quick";
 
-    /** The built-in lock whose properties the lock must keep. Default: set-nx-px, or redlock with several nodes. */
+    /** The built-in lock whose properties the lock must keep. Default: set-nx-px, redlock with several nodes, and semaphore,
+     * rwlock or leader for a lock of that kind. */
     String reference() default "";
 
     /** Where Redis runs: auto, process, docker or external. */
