@@ -165,7 +165,10 @@ func cells(ctx context.Context, words ...string) ([]cell, error) {
 }
 
 func parsed(of answer) ([]cell, error) {
-	if of.code == 2 || of.code == 130 || strings.TrimSpace(of.out) == "" {
+	if of.code == 130 {
+		return nil, errors.New("the run was interrupted")
+	}
+	if of.code == 2 || strings.TrimSpace(of.out) == "" {
 		return nil, errors.New(message(of))
 	}
 	var document struct{ Cells []cell }

@@ -133,7 +133,8 @@ export async function runDocument(backend, words, signal) {
 }
 
 function parsed({ code, out, err }) {
-  if ([2, 130].includes(code) || !out.trim()) throw new PicklockError(message(err) || `the engine ended with exit code ${code}`);
+  if (code === 130) throw new PicklockError("the run was interrupted");
+  if (code === 2 || !out.trim()) throw new PicklockError(message(err) || `the engine ended with exit code ${code}`);
   return JSON.parse(out);
 }
 

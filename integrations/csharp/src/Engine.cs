@@ -195,7 +195,7 @@ namespace Picklock
         {
             if (answer.Code == 2 || answer.Code == 130 || answer.Output.Trim() == "")
             {
-                throw new PicklockException(Message(answer));
+                throw new PicklockException(answer.Code == 130 ? "the run was interrupted" : Message(answer));
             }
             if (!(SmallJson.Parse(answer.Output) is Dictionary<string, object?> document))
             {

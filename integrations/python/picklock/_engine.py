@@ -140,8 +140,13 @@ def _end(process):
 
 def document(*arguments):
     """Runs the engine, and returns its JSON document."""
-    code, out, err = call(*arguments)
-    if code in (2, 130) or not out.strip():
+    return _parsed(*call(*arguments))
+
+
+def _parsed(code, out, err):
+    if code == 130:
+        raise PicklockError("the run was interrupted")
+    if code == 2 or not out.strip():
         raise PicklockError(_message(err) or f"the engine ended with exit code {code}")
     return json.loads(out)
 
@@ -153,9 +158,7 @@ def _run_document(backend, *arguments):
     code, out, err = call(*arguments)
     if code == ENVIRONMENT and not out.strip():
         _unavailable[backend] = _message(err)
-    if code in (2, 130) or not out.strip():
-        raise PicklockError(_message(err) or f"the engine ended with exit code {code}")
-    return json.loads(out)
+    return _parsed(code, out, err)
 
 
 def _message(text):

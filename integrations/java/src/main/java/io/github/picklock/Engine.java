@@ -182,7 +182,7 @@ final class Engine {
 
     private static List<Map<?, ?>> cells(Answer answer) {
         if (answer.code() == 2 || answer.code() == 130 || answer.out().isBlank()) {
-            throw new PicklockException(message(answer));
+            throw new PicklockException(answer.code() == 130 ? "the run was interrupted" : message(answer));
         }
         if (!(SmallJson.parse(answer.out()) instanceof Map<?, ?> document)) {
             throw new PicklockException("the engine's document is not JSON: " + answer.out());
