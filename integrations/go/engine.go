@@ -180,8 +180,8 @@ func parsed(of answer) ([]cell, error) {
 const environment = 4
 
 var (
-	// Messages of engines that could not start a run at all, by the backend that was requested.
-	unavailable      = map[string]error{}
+	// Requested backends with which no run can take place, for example without Redis.
+	unavailable      = map[string]bool{}
 	unavailableMutex sync.Mutex
 )
 
@@ -190,9 +190,8 @@ func runCell(ctx context.Context, backend string, words ...string) (cell, error)
 	unavailableMutex.Lock()
 	known := unavailable[backend]
 	unavailableMutex.Unlock()
-	if known != nil {
-		first, _, _ := strings.Cut(known.Error(), "\n")
-		return cell{}, errors.New(first + " (the first failure has the help)")
+	if known {
+		return cell{}, fmt.Errorf("no run can take place with the backend %s: the first failed test has the reason", backend)
 	}
 	answer, err := start(ctx, words...)
 	if err != nil {
@@ -201,7 +200,7 @@ func runCell(ctx context.Context, backend string, words ...string) (cell, error)
 	found, err := parsed(answer)
 	if err != nil && answer.code == environment {
 		unavailableMutex.Lock()
-		unavailable[backend] = err
+		unavailable[backend] = true
 		unavailableMutex.Unlock()
 	}
 	if err != nil {

@@ -119,16 +119,15 @@ export function call(words, signal) {
   });
 }
 
-// Messages of engines that could not start a run at all, by the backend that was requested.
-const unavailable = new Map();
+// Requested backends with which no run can take place, for example without Redis.
+const unavailable = new Set();
 
 /** Runs a scenario, and returns its document. If the engine can run nothing, the next runs fail at once. */
 export async function runDocument(backend, words, signal) {
-  const known = unavailable.get(backend);
-  if (known) throw new PicklockError(`${known.split("\n")[0]} (the first failure has the help)`);
+  if (unavailable.has(backend)) throw new PicklockError(`no run can take place with the backend ${backend}: the first failed test has the reason`);
   const result = await call(words, signal);
   if (signal?.aborted) throw new PicklockError("the test was ended, probably by its time limit");
-  if (result.code === ENVIRONMENT && !result.out.trim()) unavailable.set(backend, message(result.err));
+  if (result.code === ENVIRONMENT && !result.out.trim()) unavailable.add(backend);
   return parsed(result);
 }
 

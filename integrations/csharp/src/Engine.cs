@@ -21,9 +21,9 @@ namespace Picklock
         // Exit code of an engine that cannot start a run, because of what is installed.
         private const int EnvironmentFailure = 4;
 
-        // Messages of engines that could not start a run at all, by the backend that was requested.
-        private static readonly ConcurrentDictionary<string, string> Unavailable =
-            new ConcurrentDictionary<string, string>();
+        // Requested backends with which no run can take place, for example without Redis.
+        private static readonly ConcurrentDictionary<string, bool> Unavailable =
+            new ConcurrentDictionary<string, bool>();
 
         private static readonly ConcurrentDictionary<string, bool> Checked = new ConcurrentDictionary<string, bool>();
 
@@ -179,14 +179,14 @@ namespace Picklock
         public static async Task<Dictionary<string, object?>> Cell(
             string backend, IEnumerable<string> words, CancellationToken cancellation)
         {
-            if (Unavailable.TryGetValue(backend, out var known))
+            if (Unavailable.ContainsKey(backend))
             {
-                throw new PicklockException($"{known.Split('\n')[0]} (the first failure has the help)");
+                throw new PicklockException($"no run can take place with the backend {backend}: the first failed test has the reason");
             }
             var answer = await Call(words, cancellation).ConfigureAwait(false);
             if (answer.Code == EnvironmentFailure && answer.Output.Trim() == "")
             {
-                Unavailable[backend] = Message(answer);
+                Unavailable[backend] = true;
             }
             return Cells(answer)[0];
         }

@@ -118,8 +118,11 @@ public class FrontEndTests
     }
 
     [Fact]
-    public async Task MissingFeatureIsNotApplicable() =>
-        await Assert.ThrowsAsync<NotApplicableException>(() => LockTest.Run<Chatty>("reentrant", Process()));
+    public async Task MissingFeatureIsNotApplicable()
+    {
+        var reason = await Assert.ThrowsAsync<NotApplicableException>(() => LockTest.Run<Chatty>("reentrant", Process()));
+        Assert.EndsWith(": this package cannot test it", reason.Message);
+    }
 
     [Fact]
     public async Task FailingConstructorIsInTheError()
@@ -138,6 +141,17 @@ public class FrontEndTests
     [Fact]
     public void ProfileNamesItsScenarios() => Assert.Superset(
         new HashSet<string> { "calm", "gc-pause" }, LockTest.Profile("quick").Select(row => (string)row[0]).ToHashSet());
+
+    [Fact]
+    public void EndOfTheTestEndsTheRun()
+    {
+        Assert.True(TestContext.Current.CancellationToken.CanBeCanceled);
+        Assert.Equal(TestContext.Current.CancellationToken, new RunSettings().Cancellation);
+    }
+
+    [Fact]
+    public void UnknownScenarioIsInTheData() =>
+        Assert.Equal("no-such-scenario", LockTest.Scenarios("no-such-scenario").Single()[0]);
 
     [Fact]
     public async Task CancelledRunLeavesNoProcess()

@@ -26,8 +26,8 @@ END_WITH_STDIN = {"PICKLOCK_END_WITH_STDIN": "1"}
 # Exit code of an engine that cannot start a run, because of what is installed.
 ENVIRONMENT = 4
 
-# Messages of engines that could not start a run at all, by the backend that was requested.
-_unavailable = {}
+# Requested backends with which no run can take place, for example without Redis.
+_unavailable = set()
 
 # Maximum number of lines of each worker's output in a failure.
 LAST_LINES = 8
@@ -154,10 +154,10 @@ def _parsed(code, out, err):
 def _run_document(backend, *arguments):
     """Runs a scenario, and returns its document. If the engine can run nothing, the next runs fail at once."""
     if backend in _unavailable:
-        raise PicklockError(f"{_unavailable[backend].splitlines()[0]} (the first failure has the help)")
+        raise PicklockError(f"no run can take place with the backend {backend}: the first failed test has the reason")
     code, out, err = call(*arguments)
     if code == ENVIRONMENT and not out.strip():
-        _unavailable[backend] = _message(err)
+        _unavailable.add(backend)
     return _parsed(code, out, err)
 
 

@@ -25,8 +25,8 @@ final class Engine {
     // Exit code of an engine that cannot start a run, because of what is installed.
     private static final int ENVIRONMENT = 4;
 
-    // Messages of engines that could not start a run at all, by the backend that was requested.
-    private static final Map<String, String> UNAVAILABLE = new ConcurrentHashMap<>();
+    // Requested backends with which no run can take place, for example without Redis.
+    private static final Set<String> UNAVAILABLE = ConcurrentHashMap.newKeySet();
 
     private static final Set<Process> RUNNING = ConcurrentHashMap.newKeySet();
     private static final Map<String, Boolean> CHECKED = new ConcurrentHashMap<>();
@@ -164,13 +164,12 @@ final class Engine {
 
     /** Runs a scenario, and returns its cell. If the engine can run nothing, the next runs fail at once. */
     static Map<?, ?> cell(String backend, List<String> words) {
-        String known = UNAVAILABLE.get(backend);
-        if (known != null) {
-            throw new PicklockException(known.lines().findFirst().orElse("") + " (the first failure has the help)");
+        if (UNAVAILABLE.contains(backend)) {
+            throw new PicklockException("no run can take place with the backend " + backend + ": the first failed test has the reason");
         }
         Answer answer = call(words);
         if (answer.code() == ENVIRONMENT && answer.out().isBlank()) {
-            UNAVAILABLE.put(backend, message(answer));
+            UNAVAILABLE.add(backend);
         }
         return cells(answer).get(0);
     }
