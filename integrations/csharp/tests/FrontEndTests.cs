@@ -118,11 +118,8 @@ public class FrontEndTests
     }
 
     [Fact]
-    public async Task MissingFeatureIsNotApplicable()
-    {
-        var reason = await Assert.ThrowsAsync<NotApplicableException>(() => LockTest.Run<Chatty>("reentrant", Process()));
-        Assert.EndsWith(": this package cannot test it", reason.Message);
-    }
+    public async Task MissingFeatureIsNotApplicable() =>
+        await Assert.ThrowsAsync<NotApplicableException>(() => LockTest.Run<Chatty>("reentrant", Process()));
 
     [Fact]
     public async Task FailingConstructorIsInTheError()
