@@ -52,8 +52,8 @@ impl Kind {
         }
     }
 
-    /// Returns a command of a language for the example of this kind: its file replaces `my_lock`, and its class replaces
-    /// `MyLock`.
+    /// Returns a command of a language for the example of this kind: its file replaces `my_lock`, and its class
+    /// replaces `MyLock`.
     pub fn in_command(self, command: &str) -> String {
         let (file, class) = match self {
             Kind::Mutex => ("my_lock", "MyLock"),

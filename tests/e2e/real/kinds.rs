@@ -1,5 +1,5 @@
-//! The examples of `picklock init --kind` in every language: each keeps the protocol, and a scenario of its kind finds no
-//! violation.
+//! The examples of `picklock init --kind` in every language: each keeps the protocol, and a scenario of its kind finds
+//! no violation.
 
 use super::languages::{Adapter, keeps_the_protocol, languages, verdicts};
 
