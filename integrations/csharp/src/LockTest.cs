@@ -31,14 +31,22 @@ namespace Picklock
 
         public IDictionary<string, string> Options { get; } = new SortedDictionary<string, string>();
 
-        /// <summary>Directory of the failed runs, from the output of the tests.</summary>
+        /// <summary>Directory of the runs that failed or could not be judged, from the output of the tests.</summary>
         public string Out { get; set; } = ".picklock";
 
         /// <summary>Whether to skip an inconclusive run. By default it fails.</summary>
         public bool SkipUnknown { get; set; }
 
-        /// <summary>Ends the run.</summary>
-        public CancellationToken Cancellation { get; set; }
+        /// <summary>Ends the run. Default: the token of the test with xUnit 3.</summary>
+        public CancellationToken Cancellation { get; set; } = TestToken();
+
+        // TestContext.Current.CancellationToken of xUnit 3, on which this package does not depend.
+        private static CancellationToken TestToken()
+        {
+            var context = Type.GetType("Xunit.TestContext, xunit.v3.core")?.GetProperty("Current")?.GetValue(null);
+            var token = context?.GetType().GetInterface("Xunit.ITestContext")?.GetProperty("CancellationToken");
+            return token?.GetValue(context) is CancellationToken found ? found : CancellationToken.None;
+        }
     }
 
     /// <summary>Runs a lock through scenarios.</summary>
@@ -55,7 +63,20 @@ namespace Picklock
 
         /// <summary>Like Scenarios, for a lock of another kind than this: semaphore, rwlock or leader.</summary>
         public static IEnumerable<object[]> ScenariosFor(string reference, params string[] names) =>
-            Plan("--scenario", string.Join(",", names), reference);
+            names.SelectMany(name => Named(name, reference)).Distinct().Select(name => new object[] { name }).ToList();
+
+        // xUnit hides the message of data that cannot be made, so the run of an unknown scenario gives it.
+        private static IEnumerable<string> Named(string name, string reference)
+        {
+            try
+            {
+                return Plan("--scenario", name, reference).Select(row => (string)row[0]);
+            }
+            catch (PicklockException)
+            {
+                return new[] { name };
+            }
+        }
 
         private static IEnumerable<object[]> Plan(string flag, string value, string reference)
         {
@@ -86,7 +107,7 @@ namespace Picklock
             };
             words.AddRange(reference == null ? new string[0] : new[] { "--reference", reference });
             words.AddRange(settings.Ttl == null ? new string[0] : new[] { "--ttl", settings.Ttl });
-            var cell = (await Engine.Cells(words, settings.Cancellation).ConfigureAwait(false))[0];
+            var cell = await Engine.Cell(settings.Backend, words, settings.Cancellation).ConfigureAwait(false);
             if (cell.TryGetValue("run_dir", out var runDirectory) && runDirectory is string saved)
             {
                 Directory.Move(Path.Combine(directory, "runs", saved), Path.Combine(directory, "run"));
@@ -126,6 +147,8 @@ namespace Picklock
             text.Append($"command = {Toml(string.Join(" ", command.Select(Judgement.Quoted)))}\n");
             text.Append($"directory = {Toml(Directory.GetCurrentDirectory())}\nnodes = {settings.Nodes}\n");
             text.Append($"kind = {Toml(PicklockAdapter.KindOf(type))}\n");
+            // The files of the diagnostics would stay after a worker that a fault kills.
+            text.Append("environment = { DOTNET_EnableDiagnostics = \"0\" }\n");
             if (settings.Options.Count > 0)
             {
                 var pairs = settings.Options.Select(option => $"{Toml(option.Key)} = {Toml(option.Value)}");

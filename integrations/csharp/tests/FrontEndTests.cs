@@ -140,6 +140,17 @@ public class FrontEndTests
         new HashSet<string> { "calm", "gc-pause" }, LockTest.Profile("quick").Select(row => (string)row[0]).ToHashSet());
 
     [Fact]
+    public void EndOfTheTestEndsTheRun()
+    {
+        Assert.True(TestContext.Current.CancellationToken.CanBeCanceled);
+        Assert.Equal(TestContext.Current.CancellationToken, new RunSettings().Cancellation);
+    }
+
+    [Fact]
+    public void UnknownScenarioIsInTheData() =>
+        Assert.Equal("no-such-scenario", LockTest.Scenarios("no-such-scenario").Single()[0]);
+
+    [Fact]
     public async Task CancelledRunLeavesNoProcess()
     {
         using var cancellation = new CancellationTokenSource();

@@ -33,9 +33,9 @@ public @interface Scenarios {
     /** Options for the lock, as KEY=VALUE. */
     String[] options() default {};
 
-    /** Directory of the failed runs. */
+    /** Directory of the runs that failed or could not be judged. */
     String out() default "target/picklock";
 
-    /** Whether to abort an inconclusive run. By default it fails. */
+    /** Whether to skip the test of an inconclusive run. By default it fails. */
     boolean skipUnknown() default false;
 }

@@ -154,7 +154,18 @@ class FrontEndTest {
 
     @Test
     void missingFeatureIsNotApplicable() {
-        assertThrows(PicklockException.NotApplicable.class, () -> Picklock.of(Chatty.class).run("reentrant"));
+        var reason = assertThrows(
+                PicklockException.NotApplicable.class, () -> Picklock.of(Chatty.class).run("reentrant"));
+        assertTrue(reason.getMessage().endsWith(": implement LockContract.Reentrant"), reason.getMessage());
+    }
+
+    /** An inner class, which no worker process can create. */
+    abstract class Inner implements LockUnderTest {}
+
+    @Test
+    void innerClassIsAnError() {
+        var problem = assertThrows(PicklockException.class, () -> Picklock.of(Inner.class));
+        assertTrue(problem.getMessage().endsWith("make the class static"), problem.getMessage());
     }
 
     @Test
