@@ -26,7 +26,7 @@ END_WITH_STDIN = {"PICKLOCK_END_WITH_STDIN": "1"}
 # Exit code of an engine that cannot start a run, because of what is installed.
 ENVIRONMENT = 4
 
-# Requested backends with which no run can take place, for example without Redis.
+# Requested backends, with PATH and engine, with which no run can take place, for example without Redis.
 _unavailable = set()
 
 # Maximum number of lines of each worker's output in a failure.
@@ -153,11 +153,12 @@ def _parsed(code, out, err):
 
 def _run_document(backend, *arguments):
     """Runs a scenario, and returns its document. If the engine can run nothing, the next runs fail at once."""
-    if backend in _unavailable:
+    place = backend, os.environ.get("PATH"), os.environ.get("PICKLOCK_BINARY")
+    if place in _unavailable:
         raise PicklockError(f"no run can take place with the backend {backend}: the first failed test has the reason")
     code, out, err = call(*arguments)
     if code == ENVIRONMENT and not out.strip():
-        _unavailable.add(backend)
+        _unavailable.add(place)
     return _parsed(code, out, err)
 
 
