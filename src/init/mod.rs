@@ -16,6 +16,7 @@ mod examples;
 mod first_test;
 mod kind;
 mod languages;
+mod libraries;
 mod new_files;
 mod project;
 mod template;

@@ -17,7 +17,9 @@ fn failure(language: &str) -> String {
     let text = fs::read_to_string(folder.join(format!("{language}.txt"))).unwrap();
     let (title, rest) = text.split_once('\n').unwrap();
     let (_, title) = title.split_once(&format!(" in {SCENARIO}: ")).unwrap();
-    let indentation = rest.len() - rest.trim_start().len();
+    let indentations = (rest.lines().filter(|line| !line.is_empty()))
+        .map(|line| line.len() - line.trim_start().len());
+    let indentation = indentations.min().unwrap_or(0);
     let mut lines = vec![format!("LOCK in {SCENARIO}: {title}")];
     for line in rest.lines() {
         let line = line.get(indentation..).unwrap_or_default();

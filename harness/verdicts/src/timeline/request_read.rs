@@ -93,8 +93,8 @@ impl RequestRead {
             return;
         };
         let by_answer_ns = not_before_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
-        // A worker that wrote a key before the record, or reports more time than has passed since then, had been resumed
-        // earlier.
+        // A worker that wrote a key before the record, or reports more time than has passed since then, had been
+        // resumed earlier.
         let tolerance_ns = clock_tolerance_ns(ttl_ns);
         let is_recorded_in_time = |at_ns: &u64| {
             let read_ns = at_ns.saturating_sub(tolerance_ns);
@@ -215,7 +215,8 @@ mod tests {
         }
     }
 
-    /// The container had run for 170 ms when the end of its pause was recorded: the lock had taken 1,066 ms by 3,975 ms.
+    /// The container had run for 170 ms when the end of its pause was recorded: the lock had taken 1,066 ms by
+    /// 3,975 ms.
     #[test]
     fn thaw_recorded_after_the_reading_is_ignored_despite_a_write() {
         let mut read = RequestRead::at_once(ms(2844));

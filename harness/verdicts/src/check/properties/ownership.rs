@@ -11,8 +11,8 @@
 //! attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in order
 //! to take it, or the command is a delayed one of an earlier release.
 //!
-//! A permit of a semaphore, or a hold in the hash of a read/write lock, has no expiry on the server. When its owner's lease
-//! has run out, any command may remove it, and the release of another holder often does.
+//! A permit of a semaphore, or a hold in the hash of a read/write lock, has no expiry on the server. When its owner's
+//! lease has run out, any command may remove it, and the release of another holder often does.
 //!
 //! A release can also arrive so late that its own client holds the lock again. A removal counts as such a late release
 //! if it was sent outside every request and not by a script, if it removes a value of the same client whose lease was
@@ -22,8 +22,9 @@
 //! A collection is a queue of waiting clients, and not a lock, if its key never contained the token of a grant,
 //! although another key did. A release may take the next ticket from such a queue.
 //!
-//! If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's name is not a
-//! lock either. An example is a key that each client sets for a moment to find out what the server supports.
+//! If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's name, and into
+//! which several clients write the same value, is not a lock either. An example is a key that each client sets for a
+//! moment to find out what the server supports.
 //!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
 //! A value that replaced another value need not be a lock: `GETSET` writes even if another client has the lock. So a
@@ -74,7 +75,7 @@ pub(in crate::check) struct Ownership {
     names: Vec<String>,
     /// The locks, by their position in `names`, for which acquisitions wrote a key that contains the lock's name.
     named: BTreeSet<u32>,
-    /// Every finding, with `true` if it is only about keys whose name contains no lock's name.
+    /// Every finding, with `true` if it is only about constants in keys whose name contains no lock's name.
     unnamed: HashMap<ForeignTaking, bool>,
 }
 
@@ -168,7 +169,9 @@ impl Ownership {
             return;
         }
         let taking = self.foreign_taking(taken);
-        let is_unnamed = self.named_by(&taken.key).is_none();
+        // Several clients write the same value there: a constant, and no token.
+        let is_constant = taken.is_of_acquisition() && taken.how == Taking::Prolonged;
+        let is_unnamed = is_constant && !taken.is_permit() && self.named_by(&taken.key).is_none();
         *self.unnamed.entry(taking).or_insert(true) &= is_unnamed;
         if taken.is_collection {
             let place = (taken.node, taken.key.clone());
@@ -190,8 +193,11 @@ impl Ownership {
         if taken.is_of_acquisition() && is_prolonged {
             // After writing the key itself, the attempt renews a value that is no longer its own.
             self.has_written(taken)
-        } else if taken.is_of_acquisition() || (taken.is_permit() && !is_prolonged) {
+        } else if taken.is_of_acquisition() {
             self.lease_runs(taken)
+        } else if taken.is_permit() && !is_prolonged {
+            let owner = self.attempt(taken.owner);
+            owner.is_some_and(|owner| taken.at_ns < owner.deadline_ns)
         } else {
             true
         }
