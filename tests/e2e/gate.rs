@@ -243,7 +243,10 @@ fn github_gets_annotations_and_a_summary() {
     let annotation = "::error title=picklock gate%3A no-lock × calm × sim%3A unbacked-grant%2C the lock's fault::Two clients";
     assert!(plain.stdout.contains(annotation), "{}", plain.all());
     let summary = plain.text_file("summary.md");
-    assert!(summary.starts_with("# before\n### Picklock\n"), "{summary}");
+    assert!(
+        summary.starts_with("# before\n### ✘ Picklock: the lock's fault: "),
+        "{summary}"
+    );
     let document = call("--json");
     assert_eq!(document.document()["outcome"], "differs");
     assert!(document.stderr.contains(annotation), "{}", document.all());
