@@ -26,6 +26,7 @@ pub mod measures;
 mod node_lanes;
 pub mod problem;
 pub mod progress;
+pub mod remedy;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;

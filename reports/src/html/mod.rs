@@ -5,7 +5,7 @@
 //! becomes HTML, and again when it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
-//! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
+//! - `remedy_view.rs`: the code of remedies; `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
 //! - `search.rs`: the results of a search, and its heat map
 //!
 //! - `frame.rs`: parts that all pages share
@@ -36,6 +36,7 @@ mod pack;
 mod page;
 mod percentiles;
 mod ratio_axis;
+mod remedy_view;
 mod scorecard;
 mod search;
 #[cfg(test)]

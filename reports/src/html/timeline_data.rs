@@ -297,7 +297,7 @@ fn chosen(
     lanes.truncate(MAX_LANES);
     lanes.sort_by_key(|(worker, _)| *worker);
     omitted.push(format!(
-        "{} of {count} workers have no lane here: workers whose holds overlapped come first, then workers with \
+        "{} of {count} clients have no lane here: clients whose holds overlapped come first, then clients with \
          any hold.",
         count - MAX_LANES
     ));
