@@ -140,20 +140,7 @@ fn grid(
         }
     }
     let own_faults = own_faults(&families, locks.len());
-    // Rows in which every lock held come last, as one.
-    let mut green: Vec<Row> = Vec::new();
-    if families
-        .iter()
-        .flat_map(|(_, rows)| rows)
-        .filter(|row| row.is_green())
-        .count()
-        >= MIN_FOLDED
-    {
-        for (_, rows) in &mut families {
-            green.extend(rows.extract_if(.., |row| row.is_green()));
-        }
-        families.retain(|(_, rows)| !rows.is_empty());
-    }
+    let green = take_green(&mut families);
     // Families with the most faults of locks come first, then those with other violations.
     families.sort_by_key(|(family, rows)| {
         let own = rows.iter().filter(|row| row.is_scored);
@@ -162,22 +149,34 @@ fn grid(
     });
     let names = locks.iter().map(|lock| name(&lock_with_options(lock)));
     let mut families: Vec<FamilyRows> = families.into_iter().map(family_rows).collect();
-    if !green.is_empty() {
-        families.push(FamilyRows {
-            title: format!(
-                "{} in which every lock held",
-                count(green.len(), "scenario")
-            ),
-            rows: green,
-            is_folded: true,
-        });
-    }
+    families.extend(green);
     BackendGrid {
         backend: name(backend.as_str()),
         locks: names.collect(),
         families,
         own_faults,
     }
+}
+
+/// Removes the rows in which every lock held, if there are several, and returns them as one folded family.
+fn take_green(families: &mut Vec<(Option<Family>, Vec<Row>)>) -> Option<FamilyRows> {
+    let rows = families.iter().flat_map(|(_, rows)| rows);
+    if rows.filter(|row| row.is_green()).count() < MIN_FOLDED {
+        return None;
+    }
+    let mut green: Vec<Row> = Vec::new();
+    for (_, rows) in families.iter_mut() {
+        green.extend(rows.extract_if(.., |row| row.is_green()));
+    }
+    families.retain(|(_, rows)| !rows.is_empty());
+    Some(FamilyRows {
+        title: format!(
+            "{} in which every lock held",
+            count(green.len(), "scenario")
+        ),
+        rows: green,
+        is_folded: true,
+    })
 }
 
 /// Minimum number of green rows that are folded.
