@@ -22,7 +22,8 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Formats the change, such as `In 118 cells the lease is 3 s instead of 1 s or 2 s`. More than two values are a range.
+    /// Formats the change, such as `In 118 cells the lease is 3 s instead of 1 s or 2 s`. More than two values
+    /// are a range.
     pub fn describe(&self) -> String {
         let before = match self.before.as_slice() {
             [least, _, .., greatest] => format!("{least} to {greatest}"),

@@ -169,8 +169,8 @@ pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = Cell
     cells.iter().enumerate().map(details)
 }
 
-/// Returns the name of each cell in links, such as `cell-gc-pause-redlock-sim`. A link stays the same if other cells are
-/// added.
+/// Returns the name of each cell in links, such as `cell-gc-pause-redlock-sim`. A link stays the same if other cells
+/// are added.
 pub(super) fn cell_ids(cells: &[Cell]) -> Vec<String> {
     let mut known = HashSet::new();
     let id = |(index, cell): (usize, &Cell)| {

@@ -5,7 +5,8 @@
 //! becomes HTML, and again when it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
-//! - `remedy_view.rs`: the code of remedies; `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
+//! - `remedy_view.rs`: the code of remedies
+//! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
 //! - `search.rs`: the results of a search, and its heat map
 //!
 //! - `frame.rs`: parts that all pages share
