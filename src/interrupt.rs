@@ -1,13 +1,19 @@
-//! Ctrl-C and SIGTERM: the first ends the run gracefully, the second immediately.
+//! Ctrl-C and SIGTERM: the first ends the run gracefully, the second immediately. The end of standard input counts as a
+//! signal if [`END_WITH_STDIN`] is set.
 
 use std::thread;
 
 use picklock_reports::inert;
+use tokio::io::AsyncReadExt;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::{self, Failure};
+
+/// Environment variable with which a program that starts Picklock asks it to end when standard input is closed. The
+/// kernel closes it even if that program is killed.
+pub const END_WITH_STDIN: &str = "PICKLOCK_END_WITH_STDIN";
 
 /// The user's request to end the run. All clones share the state.
 #[derive(Clone)]
@@ -28,11 +34,13 @@ impl Interrupt {
         let mut terminate = signal(SignalKind::terminate()).map_err(refused)?;
         drop(entered);
         let (sender, receiver) = watch::channel(false);
+        let has_starter = std::env::var_os(END_WITH_STDIN).is_some();
         let listening = async move {
             for count in 0.. {
                 tokio::select! {
                     _ = ctrl_c.recv() => {}
                     _ = terminate.recv() => {}
+                    () = stdin_closed(), if has_starter && count == 0 => {}
                 }
                 if count > 0 {
                     // A second interrupt exits immediately; the reaper cleans up afterwards.
@@ -74,4 +82,11 @@ impl Interrupt {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// Resolves when standard input is closed. Ignores what it contains.
+pub async fn stdin_closed() {
+    let mut stdin = tokio::io::stdin();
+    let mut ignored = [0; 256];
+    while stdin.read(&mut ignored).await.is_ok_and(|size| size > 0) {}
 }

@@ -1,9 +1,10 @@
 //! The built-in lock whose results a user's lock must reach.
 
 use picklock_harness::expectation::{Expected, Tables};
+use picklock_harness::lock_kinds::kind_of;
 use picklock_harness::spec::LockSpec;
 use picklock_impls::reference::{Claims, reference_for, renews};
-use picklock_impls::{BuiltInLock, LOCKS};
+use picklock_impls::{BuiltInLock, built_in};
 use picklock_scenarios::Scenario;
 
 /// The word for the built-in lock that suits what the lock declares.
@@ -19,7 +20,7 @@ pub fn check(name: &str) -> Result<(), String> {
 
 /// Returns the built-in lock with this name. A mutant cannot be a reference.
 pub fn named(name: &str) -> Result<&'static BuiltInLock, String> {
-    let found = LOCKS.iter().find(|lock| lock.name == name);
+    let found = built_in().find(|lock| lock.name == name);
     found
         .ok_or_else(|| format!("no such built-in lock: `{name}`; `picklock list impls` lists them"))
 }
@@ -40,6 +41,18 @@ pub fn fitting(
         });
     }
     let reference = named(name)?;
+    let its = kind_of(reference.kind);
+    if let Some(kind) = spec.kind.filter(|kind| *kind != its) {
+        return Err(format!(
+            "{} is {}, and {name} is {}, so their results cannot be compared\n  = help: name a reference of the same kind, or \
+             set `kind = \"{}\"` in the table [impl.{}]",
+            spec.name,
+            kind.describe(),
+            its.describe(),
+            its.as_str(),
+            spec.name
+        ));
+    }
     if (reference.nodes, reference.replicas) != (nodes, spec.replicas) {
         let describe = |nodes: usize, replicas: usize| {
             let plural = if nodes == 1 { "" } else { "s" };
@@ -94,6 +107,8 @@ mod tests {
         let refused = found("set-nx-px", true).unwrap_err();
         assert!(refused.contains("promises to renew"), "{refused}");
         assert!(found("redlock", false).is_err());
+        let refused = found("semaphore", false).unwrap_err();
+        assert!(refused.contains("kind = \"semaphore\""), "{refused}");
         assert!(named("no-lock").is_err() && check("no-lock").is_err());
     }
 }

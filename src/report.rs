@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use picklock_reports::comparison::{self, Comparison, compare};
-use picklock_reports::formats::{self, File, Format};
+use picklock_reports::format::{File, Format};
+use picklock_reports::formats;
 use picklock_reports::html;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;

@@ -165,7 +165,7 @@ fn history(dir: &Path, record: &RunRecord, skipped: &mut Vec<String>) -> Option<
 }
 
 /// Reads the command log next to a record.
-fn proxy(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
+fn command_log(dir: &Path, skipped: &mut Vec<String>) -> Option<CommandLog> {
     let path = dir.join(COMMAND_LOG);
     let text = untrusted_file::read_plain_or_gzip(&path, MAX_DOCUMENT_LENGTH, Links::Refused);
     read_next_to(&path, text, skipped, |text| {
@@ -234,7 +234,7 @@ fn evidence_of_run(
     Evidence {
         run_dir: run_dir.to_owned(),
         history,
-        proxy: proxy(dir, skipped),
+        command_log: command_log(dir, skipped),
         has_repro: dir.join(repro::FILE).exists(),
         record,
     }
@@ -249,7 +249,7 @@ fn has_end(history: &History) -> bool {
 fn from_evidence(evidence: Evidence) -> ReportInput {
     let mut input = from_run(evidence.record, evidence.history);
     for one in &mut input.evidence {
-        one.proxy.clone_from(&evidence.proxy);
+        one.command_log.clone_from(&evidence.command_log);
         one.has_repro = evidence.has_repro;
     }
     input

@@ -1,4 +1,5 @@
-# Picklock's adapter protocol, version 1, for a lock in bash 5.1 or later. Needs no other program.
+# Picklock's adapter protocol, version 1, and the kinds of locks of version 2, for a lock in bash 5.1 or later. Needs no
+# other program.
 #
 # `serve` reads requests from standard input and answers them; docs/protocol.md of Picklock describes
 # them. Output of your lock is redirected to standard error, which goes to the worker's log.
@@ -8,6 +9,11 @@
 #   acquire KEY TTL_MS WAIT_MS     call `grant TOKEN [FENCE]`, and return 0; or return 1: refused
 #   extend KEY TOKEN TTL_MS        the same; omit it if the lock cannot be extended
 #   release KEY TOKEN              return 0: released, 1: it was no longer ours
+#   set_capacity PERMITS           only for a semaphore: called before the first acquire, with the number of permits that
+#                                  it may grant at the same time. `acquire` takes one of them
+#   acquire_permits KEY PERMITS TTL_MS WAIT_MS   as acquire, for all of these permits or none; omit it for one at a time
+#   acquire_shared KEY TTL_MS WAIT_MS            only for a read/write lock: as acquire, which then is for a writer
+#   min_hold_ms=MS                 only if the lock keeps its key for up to this time after a release, on purpose
 #   terminate                      clean up after SIGTERM; without it, SIGTERM ends the process at once
 # If one of them fails, it calls `fail definite|unclear MESSAGE` and returns 2. `definite` means that the request
 # certainly had no effect: no key was changed. When in doubt, use `unclear`.
@@ -124,9 +130,34 @@ answer_init() {
     IFS=', ' read -ra _pl_nodes <<<"${BASH_REMATCH[1]//\"/}"
     open_lock "$_pl_timeout_ms" "${_pl_nodes[@]}" || return
     _pl_opened=yes
-    local extends=false
-    if declare -F extend >/dev/null; then extends=true; fi
-    answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\",\"extends\":$extends"
+    local _pl_kind=mutex
+    if is_defined set_capacity; then
+        _pl_kind=semaphore
+        field capacity || value=1
+        set_capacity "$value" || return
+    elif is_defined acquire_shared; then
+        _pl_kind=rwlock
+    fi
+    local ready="\"extends\":$(yes_or_no extend),\"min_hold_ms\":${min_hold_ms:-0}"
+    if [[ $_pl_request =~ \"protocols\"\ *:\ *\[[^]]*2 ]]; then
+        ready+=",\"protocol\":2,\"kinds\":[\"$_pl_kind\"],\"several_permits\":$(yes_or_no acquire_permits)"
+    fi
+    answer "\"reply\":\"ready\",\"name\":\"$1\",\"version\":\"$2\",$ready"
+}
+
+is_defined() { declare -F "$1" >/dev/null; }
+
+yes_or_no() { if is_defined "$1"; then echo true; else echo false; fi; }
+
+# acquire_as_requested KEY TTL_MS WAIT_MS: takes the lock or some permits of it, or lets a reader in.
+acquire_as_requested() {
+    if field mode && [[ $value == shared ]]; then
+        acquire_shared "$@"
+    elif field permits; then
+        acquire_permits "$1" "$value" "${@:2}"
+    else
+        acquire "$@"
+    fi
 }
 
 answer_lock() {
@@ -139,10 +170,10 @@ answer_lock() {
     case $_pl_op in
         acquire)
             need ttl_ms && _pl_ttl_ms=$value && need wait_ms || return
-            acquire "$_pl_key" "$_pl_ttl_ms" "$value" || _pl_status=$?
+            acquire_as_requested "$_pl_key" "$_pl_ttl_ms" "$value" || _pl_status=$?
             ;;
         extend)
-            if ! declare -F extend >/dev/null; then
+            if ! is_defined extend; then
                 answer '"reply":"unsupported"'
                 return
             fi
@@ -170,7 +201,7 @@ answer_lock() {
 serve() {
     local _pl_request _pl_op _pl_id _pl_read_at_ms
     # 143 is the status that a shell reports for SIGTERM.
-    if declare -F terminate >/dev/null; then trap 'terminate; exit 143' TERM; fi
+    if is_defined terminate; then trap 'terminate; exit 143' TERM; fi
     while IFS= read -r _pl_request; do
         now && _pl_read_at_ms=$now_ms
         failed_message= failed_definite= granted_token= granted_fence= asked_at_ms=

@@ -85,6 +85,61 @@ namespace MyLock
         Task<bool?> ReleaseUnheld(string key);
     }
 
+    /// <summary>A semaphore. Acquire takes one permit, and Release gives it back.</summary>
+    public interface ISemaphore : ILock
+    {
+        /// <summary>Called before the first acquisition, with the number of permits that may be granted at the same
+        /// time.</summary>
+        void SetCapacity(int permits);
+    }
+
+    /// <summary>A semaphore of which one acquisition can take several permits.</summary>
+    public interface ISeveralPermits : ISemaphore
+    {
+        /// <summary>Takes all of these permits or none. The grant stands for all of them. <paramref name="givenUp"/> is as
+        /// in ICancellable.</summary>
+        Task<Grant> AcquirePermits(
+            string key, int permits, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
+    }
+
+    /// <summary>A read/write lock. Acquire lets a writer in.</summary>
+    public interface IReadWriteLock : ILock
+    {
+        /// <summary>Lets a reader in. <paramref name="givenUp"/> is as in ICancellable.</summary>
+        Task<Grant> AcquireShared(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);
+    }
+
+    /// <summary>A lock whose holder leads, and acts again and again.</summary>
+    public interface ILeaderElection : ILock
+    {
+        /// <summary>Called before each act of the leader. Returns null if the client does not lead any more.</summary>
+        Task<Acting> Act(string key, string token);
+    }
+
+    /// <summary>The leader may act now.</summary>
+    public sealed class Acting
+    {
+        public Acting(ulong? epoch = null)
+        {
+            Epoch = epoch;
+        }
+
+        /// <summary>A number that increases with every leader. If it is null, the fence of the grant counts.</summary>
+        public ulong? Epoch { get; }
+    }
+
+    /// <summary>A lock that keeps its key for up to this time after a release, on purpose.</summary>
+    public interface IMinHold : ILock
+    {
+        TimeSpan MinHold { get; }
+    }
+
+    /// <summary>A lock whose key lives up to this much longer than the lease.</summary>
+    public interface ILeaseMargin : ILock
+    {
+        TimeSpan LeaseMargin { get; }
+    }
+
     /// <summary>A lock that cleans up when the process receives SIGTERM, as the program would in its host's shutdown. The
     /// process then ends. On Mono, SIGTERM ends the process at once.</summary>
     public interface ITerminating : ILock
@@ -105,6 +160,45 @@ namespace MyLock
             return version == null
                 ? type.Assembly.GetName().Version.ToString()
                 : version.InformationalVersion.Split('+')[0];
+        }
+
+        // Declares what the lock can do.
+        private void AddOffers(bool isVersionTwo)
+        {
+            ready["extends"] = made is IExtendable;
+            if (made is IMinHold holding)
+            {
+                ready["min_hold_ms"] = (long)holding.MinHold.TotalMilliseconds;
+            }
+            if (made is ILeaseMargin exceeding)
+            {
+                ready["lease_margin_ms"] = (long)exceeding.LeaseMargin.TotalMilliseconds;
+            }
+            if (!isVersionTwo)
+            {
+                return;
+            }
+            ready["protocol"] = Protocol;
+            ready["clients"] = hasClients;
+            ready["cancels"] = hasClients && made is ICancellable;
+            ready["fails_sections"] = made is IFailingSections;
+            ready["releases_unheld"] = made is IUnheldRelease;
+            ready["several_permits"] = made is ISeveralPermits;
+            ready["kinds"] = new List<object> { KindOf(made.GetType()) };
+        }
+
+        /// <summary>Returns the kind of a lock of this class, as the protocol names it.</summary>
+        internal static string KindOf(Type type)
+        {
+            if (typeof(ISemaphore).IsAssignableFrom(type))
+            {
+                return "semaphore";
+            }
+            if (typeof(IReadWriteLock).IsAssignableFrom(type))
+            {
+                return "rwlock";
+            }
+            return typeof(ILeaderElection).IsAssignableFrom(type) ? "leader" : "mutex";
         }
 
         // A registration ends when it is collected.

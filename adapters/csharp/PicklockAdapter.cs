@@ -272,6 +272,7 @@ namespace MyLock
                 case "release":
                 case "release-unheld":
                 case "section-failed":
+                case "act":
                     break;
                 default:
                     throw new DefiniteException($"unknown op {op}");
@@ -281,6 +282,10 @@ namespace MyLock
                 throw new DefiniteException("`init` must come first");
             }
             var key = Needed<string>(request, "key");
+            if (op == "act")
+            {
+                return await Act(key, Needed<string>(request, "token"));
+            }
             if (op != "acquire" && op != "extend")
             {
                 return Message("reply", "released", "released", await Released(op, key, request));
@@ -288,7 +293,7 @@ namespace MyLock
             var ttl = Millis(request, "ttl_ms");
             if (op == "acquire")
             {
-                var grant = await Acquire(key, ttl, Millis(request, "wait_ms"), givenUp);
+                var grant = await Take(request, key, ttl, givenUp);
                 var isCancelled = grant == null && givenUp.IsCancellationRequested;
                 onGrant(grant);
                 return isCancelled ? Message("reply", "cancelled") : Granted(grant, ttl, readAt);
@@ -320,6 +325,39 @@ namespace MyLock
                 throw new DefiniteException($"{op} is not offered");
             }
             return made.Release(key, Needed<string>(request, "token"));
+        }
+
+        private async Task<Dictionary<string, object>> Act(string key, string token)
+        {
+            var election = made as ILeaderElection ?? throw new DefiniteException("act is not offered");
+            var acting = await election.Act(key, token);
+            if (acting == null)
+            {
+                return Message("reply", "refused");
+            }
+            return acting.Epoch == null
+                ? Message("reply", "acting")
+                : Message("reply", "acting", "epoch", acting.Epoch);
+        }
+
+        // Takes the lock or some permits of it, or lets a reader in.
+        private Task<Grant> Take(
+            Dictionary<string, object> request, string key, TimeSpan ttl, CancellationToken givenUp)
+        {
+            var wait = Millis(request, "wait_ms");
+            if (Field(request, "mode") as string == "shared")
+            {
+                var readWrite = made as IReadWriteLock
+                    ?? throw new DefiniteException("the mode `shared` is not offered");
+                return readWrite.AcquireShared(key, ttl, wait, givenUp);
+            }
+            if (Field(request, "permits") is long permits)
+            {
+                var several = made as ISeveralPermits
+                    ?? throw new DefiniteException("an acquisition of several permits is not offered");
+                return several.AcquirePermits(key, checked((int)permits), ttl, wait, givenUp);
+            }
+            return Acquire(key, ttl, wait, givenUp);
         }
 
         private Task<Grant> Acquire(string key, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp)
@@ -378,19 +416,15 @@ namespace MyLock
             {
                 AtSigterm(terminating);
             }
+            if (made is ISemaphore semaphore)
+            {
+                semaphore.SetCapacity(Field(request, "capacity") is long permits ? checked((int)permits) : 1);
+            }
             if (Field(request, "warm_up") is string key && Field(request, "ttl_ms") is long)
             {
                 await WarmUp(key, Millis(request, "ttl_ms"));
             }
-            ready["extends"] = made is IExtendable;
-            if (versions.Contains(Protocol))
-            {
-                ready["protocol"] = Protocol;
-                ready["clients"] = hasClients;
-                ready["cancels"] = hasClients && made is ICancellable;
-                ready["fails_sections"] = made is IFailingSections;
-                ready["releases_unheld"] = made is IUnheldRelease;
-            }
+            AddOffers(versions.Contains(Protocol));
             return ready;
         }
 

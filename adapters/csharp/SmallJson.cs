@@ -41,6 +41,10 @@ namespace MyLock
             {
                 return "{" + string.Join(",", fields.Select(field => Quoted(field.Key) + ":" + Write(field.Value))) + "}";
             }
+            if (value is List<object> items)
+            {
+                return "[" + string.Join(",", items.Select(Write)) + "]";
+            }
             if (value is bool truth)
             {
                 return truth ? "true" : "false";

@@ -14,7 +14,6 @@ import (
 	"math/rand"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -22,150 +21,6 @@ import (
 
 // Latest supported version; all earlier ones are supported, too.
 const protocol = 2
-
-// Definite is the error of a request that certainly had no effect: no key was changed. Every other error is reported as
-// one that may have had an effect.
-type Definite struct{ Message string }
-
-func (e Definite) Error() string { return e.Message }
-
-// Grant is a granted lock.
-type Grant struct {
-	// Token is passed back to Release and Extend.
-	Token string
-	// Fence is the fencing token, if the lock supports fencing: it increases with every grant.
-	Fence *uint64
-	// AskedAt is when the command that took the lock was sent. TryFor sets it if the lock does not. Without it the answer
-	// has no valid_ms, and Picklock bounds the lease by its own clock.
-	AskedAt time.Time
-}
-
-// Lock is the lock that you implement. A nil grant means that another client has the lock.
-type Lock interface {
-	Acquire(key string, ttl, wait time.Duration) (*Grant, error)
-	// Release returns nil if the library does not report whether the lock was still held.
-	Release(key, token string) (*bool, error)
-}
-
-// Extender is a lock that can be extended.
-type Extender interface {
-	Extend(key, token string, ttl time.Duration) (*Grant, error)
-}
-
-// Cancellable is a lock whose client can give up waiting. When ctx is done, it returns nil if it certainly has not
-// taken the lock, or the result of a command in flight.
-type Cancellable interface {
-	AcquireContext(ctx context.Context, key string, ttl, wait time.Duration) (*Grant, error)
-}
-
-// SectionFailer is a lock that handles a failed section. SectionFailed does what an application does when its section
-// fails, and returns the same as Release.
-type SectionFailer interface {
-	SectionFailed(key, token string) (*bool, error)
-}
-
-// UnheldReleaser is a lock that can be released although it was refused, as by a defer that unlocks in any case. It
-// returns the same as Release.
-type UnheldReleaser interface {
-	ReleaseUnheld(key string) (*bool, error)
-}
-
-// Terminator is a lock that cleans up when the process receives SIGTERM, as the program or the library would. The process
-// then ends. Without it SIGTERM ends the process at once.
-type Terminator interface {
-	Terminate()
-}
-
-// TryFor calls attempt until it returns a grant or wait is over; if wait is 0, once. For locks that do not wait
-// by themselves.
-func TryFor(wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
-	return TryForContext(context.Background(), wait, attempt)
-}
-
-// TryForContext is like TryFor, but also stops when ctx is done, between two attempts and never within one.
-func TryForContext(ctx context.Context, wait time.Duration, attempt func() (*Grant, error)) (*Grant, error) {
-	began := time.Now()
-	for {
-		askedAt := time.Now()
-		grant, err := attempt()
-		if err != nil {
-			return nil, err
-		}
-		if grant != nil {
-			if grant.AskedAt.IsZero() {
-				grant.AskedAt = askedAt
-			}
-			return grant, nil
-		}
-		pause := 10*time.Millisecond + time.Duration(rand.Int63n(int64(40*time.Millisecond)))
-		if time.Since(began)+pause >= wait {
-			return nil, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil
-		case <-time.After(pause):
-		}
-	}
-}
-
-// Objects stores the library's object for each grant, by its token. Many clients can share it.
-type Objects[T any] struct {
-	access  sync.Mutex
-	byToken map[string]T
-}
-
-// Keep stores the object of a new grant.
-func (o *Objects[T]) Keep(token string, object T) *Grant {
-	o.access.Lock()
-	defer o.access.Unlock()
-	if o.byToken == nil {
-		o.byToken = map[string]T{}
-	}
-	o.byToken[token] = object
-	return &Grant{Token: token}
-}
-
-// Of returns the object of a grant.
-func (o *Objects[T]) Of(token string) (T, error) {
-	o.access.Lock()
-	defer o.access.Unlock()
-	object, known := o.byToken[token]
-	if !known {
-		return object, Definite{"no grant has the token " + token}
-	}
-	return object, nil
-}
-
-// Release calls free with the object of a grant and removes the object, unless free failed: then the lock may still be
-// held.
-func (o *Objects[T]) Release(token string, free func(T) (*bool, error)) (*bool, error) {
-	object, err := o.Of(token)
-	if err != nil {
-		return nil, err
-	}
-	released, err := free(object)
-	if err == nil {
-		o.access.Lock()
-		defer o.access.Unlock()
-		delete(o.byToken, token)
-	}
-	return released, err
-}
-
-// Said is the answer of a library that reports whether the lock was still held.
-func Said(released bool) *bool { return &released }
-
-// VersionOf returns the version of a module that this program was built with.
-func VersionOf(module string) string {
-	build, _ := debug.ReadBuildInfo()
-	for _, one := range build.Deps {
-		if one.Path == module {
-			return one.Version
-		}
-	}
-	return ""
-}
 
 // Lost reports to Picklock that a lease is lost. For locks that renew in the background.
 func Lost(token string) {
@@ -194,6 +49,9 @@ type request struct {
 	WaitMs    int64             `json:"wait_ms"`
 	ForMs     int64             `json:"for_ms"`
 	Of        uint64            `json:"of"`
+	Mode      string            `json:"mode"`
+	Permits   *int              `json:"permits"`
+	Capacity  *int              `json:"capacity"`
 
 	readAt time.Time
 	// Done when the client gives up.
@@ -315,7 +173,7 @@ func (a *adapter) answer(r *request) (object, error) {
 	case "block":
 		time.Sleep(time.Duration(r.ForMs) * time.Millisecond)
 		return object{"reply": "blocked"}, nil
-	case "acquire", "extend", "release", "release-unheld", "section-failed":
+	case "acquire", "extend", "release", "release-unheld", "section-failed", "act":
 	default:
 		return nil, Definite{fmt.Sprintf("unknown op %q", r.Op)}
 	}
@@ -333,6 +191,8 @@ func (a *adapter) answer(r *request) (object, error) {
 			return object{"reply": "cancelled"}, nil
 		}
 		return granted(grant, ttl, r.readAt), err
+	case "act":
+		return a.act(r)
 	}
 	extender, can := a.lock.(Extender)
 	if !can {
@@ -350,12 +210,43 @@ func (a *adapter) released(r *request) (*bool, error) {
 		return lock.ReleaseUnheld(r.Key)
 	}
 	if r.Op != "release" {
-		return nil, Definite{fmt.Sprintf("%s is not offered", r.Op)}
+		return nil, notOffered(r.Op)
 	}
 	return a.lock.Release(r.Key, r.Token)
 }
 
+func notOffered(what string) Definite { return Definite{what + " is not offered"} }
+
+func (a *adapter) act(r *request) (object, error) {
+	lock, can := a.lock.(LeaderElection)
+	if !can {
+		return nil, notOffered("act")
+	}
+	acting, err := lock.Act(r.Key, r.Token)
+	if acting == nil {
+		return object{"reply": "refused"}, err
+	}
+	answer := object{"reply": "acting"}
+	if acting.Epoch != nil {
+		answer["epoch"] = *acting.Epoch
+	}
+	return answer, err
+}
+
+// acquire takes the lock or some permits of it, or lets a reader in.
 func (a *adapter) acquire(r *request, ttl, wait time.Duration) (*Grant, error) {
+	if r.Mode == "shared" {
+		if lock, can := a.lock.(ReadWriteLock); can {
+			return lock.AcquireShared(r.ctx, r.Key, ttl, wait)
+		}
+		return nil, notOffered("the mode `shared`")
+	}
+	if r.Permits != nil {
+		if lock, can := a.lock.(SeveralPermits); can {
+			return lock.AcquirePermits(r.ctx, r.Key, *r.Permits, ttl, wait)
+		}
+		return nil, notOffered("an acquisition of several permits")
+	}
 	if lock, can := a.lock.(Cancellable); can {
 		return lock.AcquireContext(r.ctx, r.Key, ttl, wait)
 	}
@@ -388,18 +279,37 @@ func (a *adapter) init(r *request) (object, error) {
 		signal.Notify(signals, syscall.SIGTERM)
 		go endAtSignal(signals, terminator)
 	}
+	if semaphore, can := lock.(Semaphore); can {
+		capacity := 1
+		if r.Capacity != nil {
+			capacity = *r.Capacity
+		}
+		semaphore.SetCapacity(capacity)
+	}
 	_, a.ready["extends"] = lock.(Extender)
+	if holder, can := lock.(MinHolder); can {
+		a.ready["min_hold_ms"] = holder.MinHold().Milliseconds()
+	}
+	if exceeder, can := lock.(LeaseExceeder); can {
+		a.ready["lease_margin_ms"] = exceeder.LeaseMargin().Milliseconds()
+	}
 	if latest == 2 {
 		a.ready["protocol"] = latest
-		for name, offer := range a.offers {
-			a.ready[name] = offer
-		}
-		_, can := lock.(Cancellable)
-		a.ready["cancels"] = can && len(a.offers) > 0
-		_, a.ready["fails_sections"] = lock.(SectionFailer)
-		_, a.ready["releases_unheld"] = lock.(UnheldReleaser)
+		a.addOffers(lock)
 	}
 	return a.ready, nil
+}
+
+func (a *adapter) addOffers(lock Lock) {
+	for name, offer := range a.offers {
+		a.ready[name] = offer
+	}
+	_, can := lock.(Cancellable)
+	a.ready["cancels"] = can && len(a.offers) > 0
+	_, a.ready["fails_sections"] = lock.(SectionFailer)
+	_, a.ready["releases_unheld"] = lock.(UnheldReleaser)
+	_, a.ready["several_permits"] = lock.(SeveralPermits)
+	a.ready["kinds"] = []string{kindOf(lock)}
 }
 
 // endAtSignal ends the process after the clean-up, with the status that a shell reports for SIGTERM.

@@ -9,142 +9,20 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.UUID;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadFactory;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Pattern;
 
-public final class PicklockAdapter {
+public final class PicklockAdapter extends LockContract {
     // Latest supported version; all earlier ones are supported, too.
     private static final long PROTOCOL = 2;
-
-    /** Throw this if the request certainly had no effect: no key was changed. Every other exception is
-     * reported as one that may have had an effect. */
-    public static final class Definite extends RuntimeException {
-        private static final long serialVersionUID = 1;
-
-        public Definite(String message) {
-            super(message);
-        }
-    }
-
-    /** A granted lock.
-     *
-     * @param token passed back to `release` and `extend`
-     * @param fence the fencing token, if the lock supports fencing: it increases with every grant; else null
-     * @param askedAt when the command that took the lock was sent, by System.nanoTime(). `tryFor` sets it if the lock
-     * does not. If it is null, the answer has no valid_ms, and Picklock bounds the lease by its own clock. */
-    public record Grant(String token, Long fence, Long askedAt) {
-        public Grant(String token) {
-            this(token, null, null);
-        }
-    }
-
-    /** The lock that you implement. A null grant means that another client has the lock. */
-    public interface Lock {
-        Grant acquire(String key, long ttlMs, long waitMs) throws Exception;
-
-        /** Returns null if the library does not report whether the lock was still held. */
-        Boolean release(String key, String token) throws Exception;
-    }
-
-    /** A lock that can be extended. */
-    public interface Extendable extends Lock {
-        Grant extend(String key, String token, long ttlMs) throws Exception;
-    }
-
-    /** A lock that handles an exception that leaves the section. */
-    public interface FailingSections extends Lock {
-        /** Acts like an application whose section fails, and returns the same as `release`. */
-        Boolean sectionFailed(String key, String token) throws Exception;
-    }
-
-    /** A lock that can be released although it was refused, as by a `finally` that unlocks in any case. */
-    public interface UnheldRelease extends Lock {
-        /** Returns the same as `release`. */
-        Boolean releaseUnheld(String key) throws Exception;
-    }
-
-    /** A lock that cleans up when the process receives SIGTERM, as the program would in a shutdown hook; the process
-     * then ends. The JVM runs the shutdown hooks of a library by itself. */
-    public interface Terminating extends Lock {
-        void terminate() throws Exception;
-    }
-
-    /** A lock that its holder can take again: `acquire` then returns another grant, and each grant has its own
-     * `release`. */
-    public interface Reentrant extends Lock {}
-
-    /** For a library that returns an object for each grant. A failed section releases it in its `finally`. */
-    public abstract static class LockObjects<T> implements FailingSections {
-        // Shared by the threads of all clients.
-        private final Map<String, T> objects = Collections.synchronizedMap(new HashMap<>());
-
-        /** Returns the object of a new grant, or null if another client has the lock. */
-        protected abstract T take(String key, long ttlMs, long waitMs) throws Exception;
-
-        /** Releases the object; returns the same as `release`. */
-        protected abstract Boolean free(T object) throws Exception;
-
-        /** Returns the fencing token of the grant, if the lock has them. */
-        protected Long fence(T object) {
-            return null;
-        }
-
-        @Override
-        public Grant acquire(String key, long ttlMs, long waitMs) throws Exception {
-            T object = take(key, ttlMs, waitMs);
-            return object == null ? null : keep(UUID.randomUUID().toString(), object);
-        }
-
-        @Override
-        public Boolean release(String key, String token) throws Exception {
-            Boolean released = free(object(token));
-            // Not reached if `free` failed, because the lock may still be held.
-            objects.remove(token);
-            return released;
-        }
-
-        @Override
-        public Boolean sectionFailed(String key, String token) throws Exception {
-            return release(key, token);
-        }
-
-        protected final Grant keep(String token, T object) {
-            objects.put(token, object);
-            return new Grant(token, fence(object), null);
-        }
-
-        protected final T object(String token) {
-            if (!objects.containsKey(token)) {
-                throw new Definite("no grant has the token " + token);
-            }
-            return objects.get(token);
-        }
-    }
-
-    /** Returns the version of a class's library, from the name of its file. */
-    public static String versionOf(Class<?> type) {
-        String file = type.getProtectionDomain().getCodeSource().getLocation().getPath();
-        var version = Pattern.compile("-(\\d.*)\\.jar$").matcher(file);
-        return version.find() ? version.group(1) : "";
-    }
-
-    /** Creates the lock. The nodes are URLs such as redis://HOST:PORT. */
-    public interface MakeLock {
-        Lock make(List<String> nodes, int timeoutMs, Map<String, String> options) throws Exception;
-    }
 
     /** Number of clients that a process can have. */
     public enum Clients {
@@ -189,29 +67,6 @@ public final class PicklockAdapter {
         this.clients = clients;
         this.ready = ready;
         this.options = options;
-    }
-
-    /** Calls `attempt` until it returns a grant or `waitMs` is over; if that is 0, once. For locks that do not wait
-     * by themselves. An interrupt ends it between two attempts, when the lock has not been taken. */
-    public static Grant tryFor(long waitMs, Callable<Grant> attempt) throws Exception {
-        long began = System.nanoTime();
-        while (true) {
-            long askedAt = System.nanoTime();
-            Grant grant = attempt.call();
-            if (grant != null) {
-                Long known = grant.askedAt();
-                return new Grant(grant.token(), grant.fence(), known == null ? askedAt : known);
-            }
-            long pauseMs = ThreadLocalRandom.current().nextLong(10, 50);
-            if (elapsedMs(began) + pauseMs >= waitMs) {
-                return null;
-            }
-            try {
-                Thread.sleep(pauseMs);
-            } catch (InterruptedException givenUp) {
-                return null;
-            }
-        }
     }
 
     /** Reports to Picklock that a lease is lost. For locks that renew in the background. */
@@ -303,7 +158,7 @@ public final class PicklockAdapter {
         boolean isGivenUp = false;
         long ttlMs = (Long) request.get("ttl_ms");
         try {
-            grant = lock.acquire((String) request.get("key"), ttlMs, (Long) request.get("wait_ms"));
+            grant = take(request, ttlMs);
         } finally {
             synchronized (WAITS) {
                 isGivenUp = !WAITS.containsKey(id);
@@ -313,6 +168,40 @@ public final class PicklockAdapter {
             }
         }
         return grant == null && isGivenUp ? message("reply", "cancelled") : granted(grant, ttlMs, readAt);
+    }
+
+    /** Takes the lock or some permits of it, or lets a reader in. */
+    private Grant take(Map<?, ?> request, long ttlMs) throws Exception {
+        String key = (String) request.get("key");
+        long waitMs = (Long) request.get("wait_ms");
+        if ("shared".equals(request.get("mode"))) {
+            if (lock instanceof ReadWriteLock readWrite) {
+                return readWrite.acquireShared(key, ttlMs, waitMs);
+            }
+            throw new Definite("the mode `shared` is not offered");
+        }
+        if (request.get("permits") instanceof Long permits) {
+            if (lock instanceof SeveralPermits several) {
+                return several.acquirePermits(key, Math.toIntExact(permits), ttlMs, waitMs);
+            }
+            throw new Definite("an acquisition of several permits is not offered");
+        }
+        return lock.acquire(key, ttlMs, waitMs);
+    }
+
+    private Map<String, Object> act(String key, String token) throws Exception {
+        if (!(lock instanceof LeaderElection election)) {
+            throw new Definite("act is not offered");
+        }
+        Acting acting = election.act(key, token);
+        if (acting == null) {
+            return message("reply", "refused");
+        }
+        Map<String, Object> answer = message("reply", "acting");
+        if (acting.epoch() != null) {
+            answer.put("epoch", acting.epoch());
+        }
+        return answer;
     }
 
     /** Uses reflection, so that this file compiles with a JDK without virtual threads. */
@@ -361,7 +250,7 @@ public final class PicklockAdapter {
             case "block":
                 Thread.sleep((Long) request.get("for_ms"));
                 return message("reply", "blocked");
-            case "acquire", "extend", "release", "release-unheld", "section-failed":
+            case "acquire", "extend", "release", "release-unheld", "section-failed", "act":
                 break;
             default:
                 throw new Definite("unknown op " + op);
@@ -376,6 +265,9 @@ public final class PicklockAdapter {
         }
         if (op.equals("acquire")) {
             return acquire(request, readAt);
+        }
+        if (op.equals("act")) {
+            return act(key, token);
         }
         long ttlMs = (Long) request.get("ttl_ms");
         if (!(lock instanceof Extendable extendable)) {
@@ -411,13 +303,21 @@ public final class PicklockAdapter {
         }
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
+        if (lock instanceof Semaphore semaphore) {
+            semaphore.setCapacity(request.get("capacity") instanceof Long permits ? permits.intValue() : 1);
+        }
         if (lock instanceof Terminating terminating) {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> cleanUp(terminating)));
+        }
+        if (lock instanceof Semaphore semaphore) {
+            semaphore.setCapacity(request.get("capacity") instanceof Long permits ? Math.toIntExact(permits) : 1);
         }
         if (request.get("warm_up") instanceof String key && request.get("ttl_ms") instanceof Long ttlMs) {
             warmUp(key, ttlMs);
         }
         ready.put("extends", lock instanceof Extendable);
+        ready.put("min_hold_ms", lock.minHoldMs());
+        ready.put("lease_margin_ms", lock.leaseMarginMs());
         if (versions.contains(PROTOCOL)) {
             ready.put("protocol", PROTOCOL);
             for (String offer : List.of("clients", "blocks_thread", "cancels", "ends_clients")) {
@@ -426,8 +326,17 @@ public final class PicklockAdapter {
             ready.put("fails_sections", lock instanceof FailingSections);
             ready.put("releases_unheld", lock instanceof UnheldRelease);
             ready.put("reentrant", lock instanceof Reentrant);
+            ready.put("several_permits", lock instanceof SeveralPermits);
+            ready.put("kinds", List.of(kindOf(lock.getClass())));
         }
         return ready;
+    }
+
+    private static String kindOf(Lock lock) {
+        if (lock instanceof Semaphore) {
+            return "semaphore";
+        }
+        return lock instanceof ReadWriteLock ? "rwlock" : "mutex";
     }
 
     private void cleanUp(Terminating terminating) {

@@ -32,6 +32,9 @@ final class SmallJson {
                     .map(entry -> write(entry.getKey()) + ":" + write(entry.getValue()))
                     .collect(Collectors.joining(",", "{", "}"));
         }
+        if (value instanceof List<?> list) {
+            return list.stream().map(SmallJson::write).collect(Collectors.joining(",", "[", "]"));
+        }
         return value instanceof String word ? quoted(word) : String.valueOf(value);
     }
 

@@ -40,7 +40,7 @@ export async function tryFor(waitMs, attempt, signal) {
 }
 
 /** For a library that returns an object for each grant. A subclass has `take(key, ttlMs, waitMs)`, which returns such
- * an object with its `token`, or null; and `free(object)`, which returns the same as `release`. */
+ * an object with its `token`, and its `fence` if it has one, or null; and `free(object)`, which returns the same as `release`. */
 export class LockObjects {
   objects = new Map();
 
@@ -48,7 +48,7 @@ export class LockObjects {
     const object = await this.take(key, ttlMs, waitMs);
     if (!object) return null;
     this.objects.set(object.token, object);
-    return { token: object.token, askedAt: object.askedAt };
+    return { token: object.token, fence: object.fence, askedAt: object.askedAt };
   }
 
   async release(key, token) {

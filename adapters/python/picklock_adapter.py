@@ -164,6 +164,12 @@ def timeouts(timeout_ms):
     return {"socket_timeout": limit, "socket_connect_timeout": limit}
 
 
+def kind_of(lock):
+    """Returns the kind of a lock or of its class, as the protocol names it."""
+    by_method = (("set_capacity", "semaphore"), ("acquire_shared", "rwlock"), ("act", "leader"))
+    return next((kind for method, kind in by_method if hasattr(lock, method)), "mutex")
+
+
 def lost(token):
     """Reports to Picklock that a lease is lost. For locks that renew in the background."""
     _event({"event": "lost", "token": token})
@@ -185,17 +191,15 @@ def serve(make_lock, name, version="", options=(), threads=False):
 
     The lock may have release_unheld(key), which unlocks although the lock was refused, as in a `finally`, and
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
-    A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that it
-    may grant at the same time. If one acquisition can take several permits, it also has acquire_permits(key, permits,
-     ttl_ms, wait_ms), whose grant stands for all of them. A read/write lock has acquire_shared(key, ttl_ms, wait_ms),
-     which lets a reader in; its `acquire` lets a writer in. A leader election has act(key, token), which is called
-     before each act of the leader. It returns its epoch, or True if it has none, and None or False if the client does
-     not lead any more.
-    terminate() is called when the process receives SIGTERM, in the main thread or, for coroutines, on the event loop.
-    It cleans up as the program or the library would in a shutdown hook, and the process then ends. Without it SIGTERM
-    ends the process at once.
-    It may have the attributes min_hold_ms (its key stays for up to this time after a release) and lease_margin_ms (its
-    key lives this much longer than the lease).
+    A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that
+    it may grant at the same time. If one acquisition can take several permits, it also has acquire_permits(key,
+    permits, ttl_ms, wait_ms), whose grant stands for all of them. A read/write lock has acquire_shared(key, ttl_ms,
+    wait_ms), which lets a reader in; its `acquire` lets a writer in. A leader election has act(key, token), which is
+    called before each act of the leader. It returns its epoch, or True if it has none, and None or False if the
+    client does not lead any more. terminate() is called when the process receives SIGTERM, in the main thread or, for
+    coroutines, on the event loop. It cleans up as the program or the library would in a shutdown hook, and the
+    process then ends. Without it SIGTERM ends the process at once. A lock may have the attributes min_hold_ms (its key
+    stays for up to this time after a release) and lease_margin_ms (its key lives this much longer than the lease).
 
     A class whose `acquire` is a coroutine is one lock for many clients on one event loop; a client that gives up cancels
     its task. With `threads`, it is one lock for many clients, each in its own thread. Otherwise a process has one
@@ -208,7 +212,7 @@ def serve(make_lock, name, version="", options=(), threads=False):
     if is_async:
         _serve_on_loop(adapter)
     else:
-        _serve_in_threads(adapter)
+        _serve_in_threads(adapter, threads)
     # The library's own threads must not keep the process alive.
     os._exit(0)
 
@@ -278,12 +282,13 @@ def _serve_on_loop(adapter):
     asyncio.run(serve_all())
 
 
-def _serve_in_threads(adapter):
-    """Each client has its own thread; the only client of a process uses this one."""
+def _serve_in_threads(adapter, many):
+    """With `many`, each client has its own thread, even the only one of a process: `end-client` ends that thread.
+    Otherwise the only client uses this one."""
     clients = {}
     for request, read_at in _requests():
         client = request.get("client")
-        if client is None:
+        if not many or request.get("op") == "init":
             _without_loop(adapter.reply(request, read_at))
             continue
         if client not in clients:
@@ -400,11 +405,9 @@ class _Adapter:
                 ready[name] = getattr(self.lock, name)
         if 2 not in versions:
             return ready
-        by_method = (("set_capacity", "semaphore"), ("acquire_shared", "rwlock"), ("act", "leader"))
-        kind = next((kind for method, kind in by_method if hasattr(self.lock, method)), "mutex")
         unheld, fails = (hasattr(self.lock, name) for name in ("release_unheld", "section_failed"))
         return {**ready, "protocol": 2, **self.offers, "releases_unheld": unheld, "fails_sections": fails,
-                "kinds": [kind], "several_permits": hasattr(self.lock, "acquire_permits")}
+                "kinds": [kind_of(self.lock)], "several_permits": hasattr(self.lock, "acquire_permits")}
 
 
 # The status that a shell reports for a process that SIGTERM ended.

@@ -14,10 +14,9 @@ use picklock_scenarios::{
 use crate::adapter::message::Mode;
 
 use crate::adapter::worker_command::WorkerCommand;
-use crate::check::NOTABLE_DELAY;
 use crate::clock::millis;
 use crate::external_servers::{DEFAULT_PREFIX, ExternalServers};
-use crate::history::{Declarations, TickSchedule};
+use crate::history::{Declarations, RECORDED_DELAY, TickSchedule};
 use crate::model::ServerVersion;
 use crate::named_server::NamedServer;
 
@@ -320,9 +319,9 @@ impl RunSpec {
         (permits > 1).then_some(permits)
     }
 
-    /// Returns the shortest delay of the machine that can change what a lock does.
+    /// Returns the shortest delay of a server, a worker or a fault that is recorded.
     pub fn shortest_delay(&self) -> Duration {
-        self.ttl() / NOTABLE_DELAY.divisor
+        RECORDED_DELAY.duration_of(self.ttl())
     }
 
     /// Returns how long a client's command waits for a reply before it fails.

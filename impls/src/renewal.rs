@@ -21,7 +21,7 @@ pub(crate) const RENEW_EVERY: OptionSpec = OptionSpec {
 };
 
 /// A report of a renewal task.
-enum Word {
+enum Report {
     /// The lease now runs until this time.
     Extended(Deadline),
     /// The lease is lost.
@@ -64,18 +64,18 @@ impl Drop for Task {
 pub(crate) struct Renewals {
     rules: RenewalRules,
     tasks: BTreeMap<String, Task>,
-    speak: UnboundedSender<(String, Word)>,
-    words: UnboundedReceiver<(String, Word)>,
+    sender: UnboundedSender<(String, Report)>,
+    reports: UnboundedReceiver<(String, Report)>,
 }
 
 impl Renewals {
     pub(crate) fn new(rules: RenewalRules) -> Self {
-        let (speak, words) = unbounded_channel();
+        let (sender, reports) = unbounded_channel();
         Renewals {
             rules,
             tasks: BTreeMap::new(),
-            speak,
-            words,
+            sender,
+            reports,
         }
     }
 
@@ -99,9 +99,9 @@ impl Renewals {
             retry: options.duration(&RETRY_DELAY, ttl),
         };
         let token = grant.token.clone();
-        let speak = self.speak.clone();
-        let say = move |word| speak.send((token.clone(), word)).is_ok();
-        let task = keep_alive(timing, valid_until, renew, say);
+        let sender = self.sender.clone();
+        let report = move |what| sender.send((token.clone(), what)).is_ok();
+        let task = keep_alive(timing, valid_until, renew, report);
         let task = Task(tokio::task::spawn_local(task));
         if !self.rules.renews_every_grant {
             self.tasks.clear();
@@ -119,7 +119,7 @@ impl Renewals {
     /// Returns the next notice of any renewal. Cancel-safe.
     pub(crate) async fn notice(&mut self) -> Notice {
         loop {
-            let Some((token, word)) = self.words.recv().await else {
+            let Some((token, report)) = self.reports.recv().await else {
                 // Unreachable: `self` holds a sender.
                 std::future::pending::<()>().await;
                 continue;
@@ -128,12 +128,12 @@ impl Renewals {
             if !self.tasks.contains_key(&token) {
                 continue;
             }
-            return match word {
-                Word::Extended(until) => Notice::Extended {
+            return match report {
+                Report::Extended(until) => Notice::Extended {
                     token,
                     valid_until: until,
                 },
-                Word::Lost => Notice::Lost { token },
+                Report::Lost => Notice::Lost { token },
             };
         }
     }
@@ -155,7 +155,7 @@ async fn keep_alive(
     timing: Timing,
     mut until: Deadline,
     mut renew: impl AsyncFnMut() -> Result<Option<Deadline>, LockError>,
-    say: impl Fn(Word) -> bool,
+    report: impl Fn(Report) -> bool,
 ) {
     let (mut pause, mut failed) = (timing.every, false);
     loop {
@@ -173,7 +173,7 @@ async fn keep_alive(
         match tokio::time::timeout(patience, renew()).await {
             Ok(Ok(Some(valid_until))) => {
                 until = valid_until;
-                if !say(Word::Extended(until)) {
+                if !report(Report::Extended(until)) {
                     return;
                 }
                 (pause, failed) = (timing.every, false);
@@ -185,7 +185,7 @@ async fn keep_alive(
     }
     if timing.rules.reports_loss {
         // If the receiver is gone, the report is not needed.
-        say(Word::Lost);
+        report(Report::Lost);
     }
 }
 

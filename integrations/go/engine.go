@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -90,6 +91,9 @@ func unpacked(content []byte) (string, error) {
 	return path, os.Rename(file.Name(), path)
 }
 
+// Asks the engine to end when its standard input is closed, which happens even if this process is killed.
+const endWithStdin = "PICKLOCK_END_WITH_STDIN=1"
+
 type answer struct {
 	code     int
 	out, err string
@@ -104,6 +108,10 @@ func start(ctx context.Context, words ...string) (answer, error) {
 	var out, messages bytes.Buffer
 	command := exec.Command(path, words...)
 	command.Stdout, command.Stderr = &out, &messages
+	command.Env = append(os.Environ(), endWithStdin)
+	if _, err := command.StdinPipe(); err != nil {
+		return answer{}, err
+	}
 	if err := command.Start(); err != nil {
 		return answer{}, err
 	}
@@ -133,6 +141,8 @@ type verdict struct {
 	Status string
 	Cause  string
 	Story  []string
+	// The reasons for the status unknown or not-applicable, one for each line of the story.
+	Reasons []struct{ Kind, Feature, Unsupported string }
 }
 
 type cell struct {
@@ -142,6 +152,7 @@ type cell struct {
 	Mismatches []struct{ Property, Expected string }
 	Error      string
 	RunDir     string `json:"run_dir"`
+	Backend    string
 }
 
 // cells runs the engine, and returns the cells of its document.
@@ -150,12 +161,52 @@ func cells(ctx context.Context, words ...string) ([]cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answer.code == 2 || answer.code == 130 || strings.TrimSpace(answer.out) == "" {
-		return nil, errors.New(message(answer))
+	return parsed(answer)
+}
+
+func parsed(of answer) ([]cell, error) {
+	if of.code == 130 {
+		return nil, errors.New("the run was interrupted")
+	}
+	if of.code == 2 || strings.TrimSpace(of.out) == "" {
+		return nil, errors.New(message(of))
 	}
 	var document struct{ Cells []cell }
-	err = json.Unmarshal([]byte(answer.out), &document)
+	err := json.Unmarshal([]byte(of.out), &document)
 	return document.Cells, err
+}
+
+// Exit code of an engine that cannot start a run, because of what is installed.
+const environment = 4
+
+var (
+	// Requested backends with which no run can take place, for example without Redis.
+	unavailable      = map[string]bool{}
+	unavailableMutex sync.Mutex
+)
+
+// runCell runs one scenario. If the engine can run nothing, the next runs fail at once.
+func runCell(ctx context.Context, backend string, words ...string) (cell, error) {
+	unavailableMutex.Lock()
+	known := unavailable[backend]
+	unavailableMutex.Unlock()
+	if known {
+		return cell{}, fmt.Errorf("no run can take place with the backend %s: the first failed test has the reason", backend)
+	}
+	answer, err := start(ctx, words...)
+	if err != nil {
+		return cell{}, err
+	}
+	found, err := parsed(answer)
+	if err != nil && answer.code == environment {
+		unavailableMutex.Lock()
+		unavailable[backend] = true
+		unavailableMutex.Unlock()
+	}
+	if err != nil {
+		return cell{}, err
+	}
+	return found[0], nil
 }
 
 // message returns the engine's message without its prefix, and without the lines about progress.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,17 +19,72 @@ import (
 type chatty struct{ address string }
 
 func (c chatty) command(words ...string) error {
-	connection, err := net.Dial("tcp", c.address)
+	_, err := command(c.address, words...)
+	return err
+}
+
+// command sends a command, and returns its short reply as the server writes it.
+func command(address string, words ...string) (string, error) {
+	connection, err := net.Dial("tcp", address)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer connection.Close()
 	fmt.Fprintf(connection, "*%d\r\n", len(words))
 	for _, word := range words {
 		fmt.Fprintf(connection, "$%d\r\n%s\r\n", len(word), word)
 	}
-	_, err = connection.Read(make([]byte, 64))
-	return err
+	reply := make([]byte, 64)
+	length, err := connection.Read(reply)
+	return strings.TrimSpace(string(reply[:length])), err
+}
+
+// counter is a semaphore that counts its holders.
+type counter struct {
+	address  string
+	capacity int
+}
+
+func (c *counter) SetCapacity(permits int) { c.capacity = permits }
+
+func (c *counter) Acquire(key string, _, wait time.Duration) (*Grant, error) {
+	return TryFor(wait, func() (*Grant, error) {
+		reply, err := command(c.address, "INCR", key)
+		if err != nil {
+			return nil, err
+		}
+		if count, _ := strconv.Atoi(strings.TrimPrefix(reply, ":")); count <= c.capacity {
+			return &Grant{Token: fmt.Sprint(time.Now().UnixNano())}, nil
+		}
+		_, err = command(c.address, "DECR", key)
+		return nil, err
+	})
+}
+
+func (c *counter) Release(key, _ string) (*bool, error) {
+	_, err := command(c.address, "DECR", key)
+	return nil, err
+}
+
+// trustful is a leader election whose leader acts without a look at the key.
+type trustful struct{ address string }
+
+func (l trustful) Acquire(key string, ttl, wait time.Duration) (*Grant, error) {
+	token := fmt.Sprint(time.Now().UnixNano())
+	return TryFor(wait, func() (*Grant, error) {
+		reply, err := command(l.address, "SET", key, token, "NX", "PX", fmt.Sprint(ttl.Milliseconds()))
+		if err != nil || reply != "+OK" {
+			return nil, err
+		}
+		return &Grant{Token: token}, nil
+	})
+}
+
+func (l trustful) Act(string, string) (*Acting, error) { return &Acting{}, nil }
+
+func (l trustful) Release(key, _ string) (*bool, error) {
+	_, err := command(l.address, "DEL", key)
+	return nil, err
 }
 
 func (c chatty) TryAcquire(_ context.Context, key string, ttl time.Duration) (string, error) {
@@ -53,7 +109,7 @@ func execute(t *testing.T, ctx context.Context, newLock NewLock, scenario string
 		Test(t, newLock)
 		return held, ""
 	}
-	s := settings{backend: "process", seed: 1, nodes: 1, out: t.TempDir(), reference: "set-nx-px"}
+	s := settings{backend: "process", kind: "mutex", seed: 1, nodes: 1, out: t.TempDir(), reference: "set-nx-px"}
 	for _, option := range options {
 		option(&s)
 	}
@@ -91,9 +147,34 @@ func TestExpectationAcceptsAKnownViolation(t *testing.T) {
 	}
 }
 
+func TestSemaphoreIsComparedWithASemaphore(t *testing.T) {
+	newCounter := func(nodes []string, _ time.Duration) (Lock, error) {
+		node, err := url.Parse(nodes[0])
+		return &counter{address: node.Host}, err
+	}
+	outcome, text := execute(t, context.Background(), newCounter, "permits", Kind("semaphore"), Reference("semaphore"))
+	if outcome != held {
+		t.Fatal(outcome, text)
+	}
+	if lock := standard("semaphore", 1); lock != "semaphore" {
+		t.Fatal(lock)
+	}
+}
+
+func TestLeaderThatDoesNotLookIsAViolation(t *testing.T) {
+	newLeader := func(nodes []string, _ time.Duration) (Lock, error) {
+		node, err := url.Parse(nodes[0])
+		return trustful{node.Host}, err
+	}
+	outcome, text := execute(t, context.Background(), newLeader, "leader-pause", Kind("leader"), Reference("leader"))
+	if outcome != violated || !strings.Contains(text, "The reference lock leader would keep: exclusion") {
+		t.Fatal(outcome, text)
+	}
+}
+
 func TestMissingFeatureIsNotApplicable(t *testing.T) {
 	outcome, text := execute(t, context.Background(), newChatty, "reentrant")
-	if outcome != notApplicable {
+	if outcome != notApplicable || !strings.HasSuffix(text, ": this package cannot test it") {
 		t.Fatal(outcome, text)
 	}
 }

@@ -31,6 +31,7 @@ type Option func(*settings)
 
 type settings struct {
 	selection   []string
+	kind        string
 	reference   string
 	expect      map[string]string
 	backend     string
@@ -51,8 +52,12 @@ func Scenarios(names ...string) Option {
 	return func(s *settings) { s.selection = []string{"--scenario", strings.Join(names, ",")} }
 }
 
-// Reference names the built-in lock whose properties the lock must keep. The default is set-nx-px, or redlock for a lock
-// on several nodes.
+// Kind is what the lock is: mutex, semaphore, rwlock or leader. The default is mutex. The lock implements Semaphore,
+// ReadWriteLock or LeaderElection.
+func Kind(name string) Option { return func(s *settings) { s.kind = name } }
+
+// Reference names the built-in lock whose properties the lock must keep. The default is set-nx-px, redlock for a lock on
+// several nodes, and semaphore, rwlock or leader for a lock of that kind.
 func Reference(lock string) Option { return func(s *settings) { s.reference = lock } }
 
 // Expect requires statuses in place of a reference: Expect(map[string]string{"lease": "held"}).
@@ -88,7 +93,7 @@ func Context(ctx context.Context) Option { return func(s *settings) { s.ctx = ct
 // with this test only, and its call of Test serves the lock. Statements of the test before that call run there, too.
 func Test(t *testing.T, newLock NewLock, options ...Option) {
 	t.Helper()
-	s := settings{backend: "auto", seed: 1, nodes: 1, out: ".picklock", ctx: context.Background()}
+	s := settings{backend: "auto", kind: "mutex", seed: 1, nodes: 1, out: ".picklock", ctx: context.Background()}
 	Quick()(&s)
 	for _, option := range options {
 		option(&s)
@@ -105,7 +110,7 @@ func Test(t *testing.T, newLock NewLock, options ...Option) {
 	}
 	suited := s.reference
 	if suited == "" {
-		suited = standard(s.nodes)
+		suited = standard(s.kind, s.nodes)
 	}
 	if s.expect == nil {
 		s.reference = suited
@@ -129,9 +134,12 @@ func Test(t *testing.T, newLock NewLock, options ...Option) {
 	}
 }
 
-// standard returns the built-in lock that a lock on this number of nodes is compared with by default.
-func standard(nodes int) string {
-	if nodes == 1 {
+// standard returns the built-in lock that a lock of this kind is compared with by default.
+func standard(kind string, nodes int) string {
+	switch {
+	case kind != "mutex":
+		return kind
+	case nodes == 1:
 		return "set-nx-px"
 	}
 	return "redlock"

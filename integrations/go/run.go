@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// Maximum number of lines of each worker's standard error in a failure.
+// Maximum number of lines of each worker's output in a failure.
 const lastLines = 8
 
-var properties = []string{"exclusion", "lease", "resource", "ownership", "fencing", "progress", "claims"}
+var properties = []string{"exclusion", "lease", "resource", "ownership", "fencing", "progress", "claims", "once"}
 
 type outcome int
 
@@ -55,11 +55,10 @@ func (r run) execute(ctx context.Context) (outcome, string) {
 	if r.ttl != "" {
 		words = append(words, "--ttl", r.ttl)
 	}
-	found, err := cells(ctx, words...)
+	one, err := runCell(ctx, r.backend, words...)
 	if err != nil {
 		return failed, err.Error()
 	}
-	one := found[0]
 	if one.RunDir != "" {
 		if err := os.Rename(filepath.Join(directory, "runs", one.RunDir), filepath.Join(directory, "run")); err != nil {
 			return failed, err.Error()
@@ -100,8 +99,8 @@ func (r run) prepare(out, directory string) (string, error) {
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(r.test), "/", "$/^") + "$"
 	command := fmt.Sprintf("%s %s -test.timeout=0 %s %s", quoted(program), quoted("-test.run="+pattern), workerArgument,
 		quoted(r.call))
-	table := fmt.Sprintf("[impl.%q]\ncommand = %s\ndirectory = %s\nnodes = %d\n", lockName(r.test), toml(command),
-		toml(here), r.nodes)
+	table := fmt.Sprintf("[impl.%q]\ncommand = %s\ndirectory = %s\nnodes = %d\nkind = %s\n", lockName(r.test),
+		toml(command), toml(here), r.nodes, toml(r.kind))
 	path := filepath.Join(directory, "picklock.toml")
 	return path, os.WriteFile(path, []byte(table), 0o644)
 }
@@ -127,11 +126,13 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 	}
 	byStatus := map[string][]string{}
 	for _, property := range properties {
-		status := one.Verdicts[property].Status
-		byStatus[status] = append(byStatus[status], property)
+		// Only a scheduled job has the property once.
+		if verdict, has := one.Verdicts[property]; has {
+			byStatus[verdict.Status] = append(byStatus[verdict.Status], property)
+		}
 	}
-	if len(byStatus["not-applicable"]) == len(properties) {
-		return notApplicable, title + " is not applicable: " + reason(one, byStatus["not-applicable"])
+	if len(byStatus["not-applicable"]) == len(one.Verdicts) {
+		return notApplicable, title + " is not applicable: " + missing(one)
 	}
 	wrong, open := map[string]string{}, byStatus["unknown"]
 	for _, each := range one.Mismatches {
@@ -150,8 +151,12 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 		return violated, r.failure(title, one, wrong, directory)
 	}
 	if len(open) > 0 {
-		because := strings.Join(open, ", ") + " unknown: " + reason(one, open)
-		return unknown, title + " cannot be judged: " + because + "\n" + places(directory)
+		lines := []string{
+			title + " cannot be judged: " + strings.Join(open, ", ") + " unknown: " + reason(one, open),
+			"On a busy machine, run fewer tests at a time, or skip such tests with the option picklock.SkipUnknown().",
+		}
+		lines = append(append(lines, workerOutput(directory)...), "", places(directory, one))
+		return unknown, strings.Join(lines, "\n")
 	}
 	return held, ""
 }
@@ -175,13 +180,22 @@ func (r run) unexpected(one cell) (map[string]string, []string) {
 	return wrong, open
 }
 
+// reason returns the reasons why properties are unknown, without repetitions.
 func reason(one cell, among []string) string {
+	var lines []string
+	seen := map[string]bool{}
 	for _, property := range among {
-		if story := one.Verdicts[property].Story; len(story) > 0 {
-			return story[0]
+		for _, line := range one.Verdicts[property].Story {
+			if !seen[line] {
+				lines = append(lines, line)
+			}
+			seen[line] = true
 		}
 	}
-	return "no reason is given"
+	if len(lines) == 0 {
+		return "no reason is given"
+	}
+	return strings.Join(lines, "; ")
 }
 
 func (r run) failure(title string, one cell, wrong map[string]string, directory string) string {
@@ -195,16 +209,16 @@ func (r run) failure(title string, one cell, wrong map[string]string, directory 
 			shared = append(shared, property)
 		}
 	}
-	lines := []string{title + ": " + strings.Join(found, "; ")}
+	lines := story(filepath.Join(directory, "run"))
+	lines[0] = title + ": " + lines[0]
+	lines = append(append(lines, workerOutput(directory)...), "", strings.Join(found, "; "))
 	if r.reference != "" {
 		lines = append(lines, fmt.Sprintf("The reference lock %s would keep: %s.", r.reference, strings.Join(names, ", ")))
 		if len(shared) > 0 {
 			lines = append(lines, "The reference lock does not keep these either, so they are not counted: "+strings.Join(shared, ", ")+".")
 		}
 	}
-	lines = append(append(lines, ""), story(filepath.Join(directory, "run"))...)
-	lines = append(append(lines, workerOutput(directory)...), "", places(directory))
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, "", places(directory, one)), "\n")
 }
 
 func (v verdict) describe() string {
@@ -214,22 +228,34 @@ func (v verdict) describe() string {
 	return v.Status + " (" + v.Cause + ")"
 }
 
-// story returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
-// deciding lines. It is the paragraph that begins with a mark, after the title.
+// story returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines.
+// It is the paragraph that begins with a mark, after the title. Without a violation it is the whole report.
 func story(saved string) []string {
 	answer, err := start(context.Background(), "check", saved)
 	if err != nil {
 		return []string{err.Error()}
 	}
+	text := answer.out
 	for _, part := range strings.Split(answer.out, "\n\n")[1:] {
 		if strings.HasPrefix(part, "✘ ") {
-			return strings.Split(part, "\n")
+			text = part
+			break
 		}
 	}
-	return strings.Split(answer.out, "\n")
+	text = strings.ReplaceAll(strings.TrimSpace(text), "(picklock explain", "("+program()+" explain")
+	return strings.Split(text, "\n")
 }
 
-// workerOutput returns the last lines of the standard error of each worker, without repetitions.
+// program returns how the user can start the engine.
+func program() string {
+	path := "picklock"
+	if _, err := exec.LookPath(path); err != nil {
+		path, _ = engine()
+	}
+	return quoted(path)
+}
+
+// workerOutput returns the last lines of the output of each worker, without repetitions.
 func workerOutput(directory string) []string {
 	logs, _ := filepath.Glob(filepath.Join(directory, "run", "worker-*.log"))
 	more, _ := filepath.Glob(filepath.Join(directory, "runs", "*", "*", "*", "worker-*.log"))
@@ -245,7 +271,7 @@ func workerOutput(directory string) []string {
 		}
 		seen[text] = true
 		worker := strings.Replace(strings.TrimSuffix(filepath.Base(log), ".log"), "-", " ", 1)
-		lines = append(lines, "", "Standard error of "+worker+":")
+		lines = append(lines, "", "Output of "+worker+":")
 		last := strings.Split(text, "\n")
 		if len(last) > lastLines {
 			last = last[len(last)-lastLines:]
@@ -257,15 +283,11 @@ func workerOutput(directory string) []string {
 	return lines
 }
 
-func places(directory string) string {
+func places(directory string, one cell) string {
 	saved := filepath.Join(directory, "run")
 	start(context.Background(), "report", saved, "--format", "html", "--out", directory)
-	program := "picklock"
-	if _, err := exec.LookPath(program); err != nil {
-		program, _ = engine()
-	}
-	return fmt.Sprintf("saved run  %s\ntimeline   file://%s\nrepeat     %s replay %s --trust", saved,
-		filepath.Join(directory, "report.html"), quoted(program), quoted(saved))
+	return fmt.Sprintf("backend    %s\nsaved run  %s\ntimeline   file://%s\nrepeat     %s replay %s --trust", one.Backend, saved,
+		filepath.Join(directory, "report.html"), program(), quoted(saved))
 }
 
 func toml(text string) string {

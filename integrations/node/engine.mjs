@@ -10,6 +10,12 @@ export const VERSION = JSON.parse(readFileSync(new URL("package.json", import.me
 // Milliseconds that an interrupted engine has to end its servers and workers.
 const PATIENCE_MS = 15_000;
 
+// Asks the engine to end when its standard input is closed, which happens even if this process is killed.
+const END_WITH_STDIN = { PICKLOCK_END_WITH_STDIN: "1" };
+
+// Exit code of an engine that cannot start a run, because of what is installed.
+const ENVIRONMENT = 4;
+
 /** The run could not take place: no engine, no Redis, a lock that does not load. */
 export class PicklockError extends Error {
   name = "PicklockError";
@@ -88,7 +94,7 @@ export async function startService(words) {
 /** Runs the engine. Returns its exit code, standard output and standard error. A signal ends the run. */
 export function call(words, signal) {
   return new Promise((resolve, reject) => {
-    const child = spawn(engine(), words, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(engine(), words, { stdio: "pipe", env: { ...process.env, ...END_WITH_STDIN } });
     running.add(child);
     let kill;
     const end = () => {
@@ -113,15 +119,21 @@ export function call(words, signal) {
   });
 }
 
-/** Runs the engine, and returns its JSON document. */
-export async function document(words, signal) {
+// Requested backends with which no run can take place, for example without Redis.
+const unavailable = new Set();
+
+/** Runs a scenario, and returns its document. If the engine can run nothing, the next runs fail at once. */
+export async function runDocument(backend, words, signal) {
+  if (unavailable.has(backend)) throw new PicklockError(`no run can take place with the backend ${backend}: the first failed test has the reason`);
   const result = await call(words, signal);
   if (signal?.aborted) throw new PicklockError("the test was ended, probably by its time limit");
+  if (result.code === ENVIRONMENT && !result.out.trim()) unavailable.add(backend);
   return parsed(result);
 }
 
 function parsed({ code, out, err }) {
-  if ([2, 130].includes(code) || !out.trim()) throw new PicklockError(message(err) || `the engine ended with exit code ${code}`);
+  if (code === 130) throw new PicklockError("the run was interrupted");
+  if (code === 2 || !out.trim()) throw new PicklockError(message(err) || `the engine ended with exit code ${code}`);
   return JSON.parse(out);
 }
 
@@ -132,8 +144,11 @@ function message(text) {
   return lines.slice(Math.max(first, 0)).join("\n").replace("picklock: ", "");
 }
 
-/** Returns the built-in lock that a lock on this number of nodes is compared with by default. */
-export const standard = (nodes) => (nodes === 1 ? "set-nx-px" : "redlock");
+/** Returns the built-in lock that a lock of this kind is compared with by default. */
+export function standard({ kind = "mutex", nodes = 1 }) {
+  if (kind !== "mutex") return kind;
+  return nodes === 1 ? "set-nx-px" : "redlock";
+}
 
 /** Returns the names of the scenarios of a selection. A profile has those that suit the reference lock. */
 export function scenarioNames({ names, profile = "quick", reference }) {

@@ -1,5 +1,5 @@
 export type Status = "held" | "violated" | "unknown" | "not-applicable";
-export type Property = "exclusion" | "lease" | "resource" | "ownership" | "fencing" | "progress" | "claims";
+export type Property = "exclusion" | "lease" | "resource" | "ownership" | "fencing" | "progress" | "claims" | "once";
 export type Verdicts = Record<Property, Status>;
 
 /** A granted lock. `askedAt` is when the command that took it was sent, by `performance.now()`. */
@@ -19,10 +19,26 @@ export interface Lock {
   extend?(key: string, token: string, ttlMs: number): Answer<boolean | Grant | null>;
   sectionFailed?(key: string, token: string): Answer<boolean | null | void>;
   releaseUnheld?(key: string): Answer<boolean | null | void>;
+  /** For a semaphore: called before the first acquisition, with the number of permits that exist. */
+  setCapacity?(permits: number): void;
+  acquirePermits?(key: string, permits: number, ttlMs: number, waitMs: number, signal?: AbortSignal): Answer<string | Grant | null | false>;
+  /** For a read/write lock: lets a reader in. */
+  acquireShared?(key: string, ttlMs: number, waitMs: number, signal?: AbortSignal): Answer<string | Grant | null | false>;
+  /** For a leader election: returns the epoch, true if there are no epochs, or null if the client does not lead. */
+  act?(key: string, token: string): Answer<number | boolean | null>;
+  /** Milliseconds for which the key stays after a release, on purpose. */
+  minHoldMs?: number;
+  /** Milliseconds by which the key can live longer than the lease. */
+  leaseMarginMs?: number;
+  /** Cleans up when the process receives SIGTERM. */
+  terminate?(): Answer<void>;
 }
 
 export interface RunSettings {
-  /** The built-in lock whose properties yours must keep. Default: set-nx-px, or redlock with several nodes. */
+  /** What the lock is. Default: mutex */
+  kind?: "mutex" | "semaphore" | "rwlock" | "leader";
+  /** The built-in lock whose properties yours must keep. Default: set-nx-px, redlock with several nodes, and semaphore, rwlock
+   * or leader for a lock of that kind. */
   reference?: string;
   /** Required statuses, in place of a reference. */
   expect?: Partial<Verdicts>;

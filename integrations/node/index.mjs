@@ -15,7 +15,7 @@ export function scenarios(test, lock, settings = {}) {
   const { scenarios: names, profile, unknown = "fail", ...rest } = settings;
   if (!["fail", "skip"].includes(unknown)) throw new TypeError(`unknown: expected fail or skip, got ${unknown}`);
   const isNodeTest = !process.env.VITEST && !process.env.JEST_WORKER_ID;
-  const reference = rest.reference ?? standard(rest.nodes ?? 1);
+  const reference = rest.reference ?? standard(rest);
   for (const name of scenarioNames({ names, profile, reference })) {
     const body = async (context) => {
       try {

@@ -3,9 +3,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { call, document, engine, onPath, PicklockError, standard } from "./engine.mjs";
+import { call, engine, onPath, PicklockError, runDocument, standard } from "./engine.mjs";
+import { missing } from "./features.mjs";
 
-// Maximum number of lines of each worker's standard error in a failure.
+// Maximum number of lines of each worker's output in a failure.
 const LAST_LINES = 8;
 
 /** The lock did not keep what the reference or the test requires. */
@@ -31,8 +32,8 @@ export class NotApplicable extends PicklockError {
 }
 
 export async function run(lock, scenario, settings = {}) {
-  const { nodes = 1, expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
-  const reference = expect ? null : (settings.reference ?? standard(nodes));
+  const { nodes = 1, kind = "mutex", expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
+  const reference = expect ? null : (settings.reference ?? standard(settings));
   const file = String(lock).startsWith("file:") ? fileURLToPath(lock) : resolve(String(lock));
   if (!existsSync(file)) throw new PicklockError(`${file}: no such file; a lock is the default export of a module`);
   const name = fileName(basename(file).replace(/\.\w+$/, ""));
@@ -41,12 +42,12 @@ export async function run(lock, scenario, settings = {}) {
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(out, ".gitignore"), "*\n");
   const configuration = join(directory, "picklock.toml");
-  writeFileSync(configuration, table(name, file, nodes, options));
+  writeFileSync(configuration, table(name, file, { nodes, kind, options }));
   const words = ["matrix", "--config", configuration, "--impl", name, "--scenario", scenario, "--seed", String(seed)];
   words.push("--backend", backend, "--json", "--quiet", "--out", join(directory, "runs"));
   if (reference) words.push("--reference", reference);
   if (ttl) words.push("--ttl", ttl);
-  const [cell] = (await document(words, signal)).cells;
+  const [cell] = (await runDocument(backend, words, signal)).cells;
   if (cell.run_dir) {
     renameSync(join(directory, "runs", cell.run_dir), join(directory, "run"));
     rmSync(join(directory, "runs"), { recursive: true });
@@ -61,7 +62,7 @@ async function judge({ title, cell, reference, expect, directory }) {
   if (cell.error) throw new PicklockError([`${title} did not run: ${cell.error}`, ...workerOutput(directory)].join("\n"));
   const properties = Object.keys(verdicts);
   if (properties.every((property) => verdicts[property].status === "not-applicable")) {
-    throw new NotApplicable(`${title} is not applicable: ${reason(verdicts, "not-applicable")}`);
+    throw new NotApplicable(`${title} is not applicable: ${missing(verdicts)}`);
   }
   const absent = Object.keys(expect ?? {}).filter((property) => !properties.includes(property));
   if (absent.length > 0) throw new PicklockError(`${absent.join(", ")}: no such property; there are ${properties.join(", ")}`);
@@ -73,15 +74,17 @@ async function judge({ title, cell, reference, expect, directory }) {
   const unknown = (expect ? wrong.map(([property]) => property) : properties).filter(isUnknown);
   if (failed.length > 0) throw new Violation(await failure({ title, cell, failed, reference, directory }), verdicts);
   if (unknown.length > 0) {
-    const because = `${title} cannot be judged: ${unknown.join(", ")} unknown: ${reason(verdicts, "unknown")}`;
-    throw new Inconclusive([because, await places(directory)].join("\n"));
+    const because = `${title} cannot be judged: ${unknown.join(", ")} unknown: ${reason(verdicts)}`;
+    const advice = 'On a busy machine, run fewer tests at a time, or skip such tests: unknown: "skip".';
+    throw new Inconclusive([because, advice, ...workerOutput(directory), "", await places(directory, cell)].join("\n"));
   }
 }
 
 async function failure({ title, cell, failed, reference, directory }) {
   const { verdicts, expected } = cell;
   const found = failed.map(([property, wanted]) => `${property} is ${described(verdicts[property])}, expected ${wanted}`);
-  const lines = [`${title}: ${found.join("; ")}`];
+  const [first, ...rest] = await story(join(directory, "run"));
+  const lines = [`${title}: ${first}`, ...rest, ...workerOutput(directory), "", found.join("; ")];
   if (reference) {
     lines.push(`The reference lock ${reference} would keep: ${failed.map(([property]) => property).join(", ")}.`);
     const shared = Object.keys(expected).filter(
@@ -89,7 +92,7 @@ async function failure({ title, cell, failed, reference, directory }) {
     );
     if (shared.length > 0) lines.push(`The reference lock does not keep these either, so they are not counted: ${shared.join(", ")}.`);
   }
-  lines.push("", ...(await story(join(directory, "run"))), ...workerOutput(directory), "", await places(directory));
+  lines.push("", await places(directory, cell));
   return lines.join("\n");
 }
 
@@ -97,17 +100,22 @@ function described({ status, cause }) {
   return cause ? `${status} (${cause})` : status;
 }
 
-function reason(verdicts, status) {
-  const lines = Object.values(verdicts).filter((verdict) => verdict.status === status).flatMap(({ story = [] }) => story);
-  return lines[0] ?? "no reason is given";
+function reason(verdicts) {
+  const unknown = Object.values(verdicts).filter(({ status }) => status === "unknown");
+  return [...new Set(unknown.flatMap(({ story = [] }) => story))].join("; ") || "no reason is given";
 }
 
-// Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
-// deciding lines. It is the paragraph that begins with a mark, after the title.
+// Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines. It is
+// the paragraph that begins with a mark, after the title. Without a violation it is the whole report.
 async function story(runDirectory) {
   const report = (await call(["check", runDirectory])).out;
-  const answer = report.split("\n\n").slice(1).find((part) => part.startsWith("✘ "));
-  return (answer ?? report).split("\n");
+  const answer = report.split("\n\n").slice(1).find((part) => part.startsWith("✘ ")) ?? report;
+  return answer.trimEnd().replaceAll("(picklock explain", `(${command()} explain`).split("\n");
+}
+
+// Returns how the user can start the engine.
+function command() {
+  return onPath() ? "picklock" : existsSync("node_modules/.bin/picklock") ? "npx picklock" : engine();
 }
 
 function workerOutput(directory) {
@@ -119,25 +127,25 @@ function workerOutput(directory) {
   }
   return [...texts].flatMap(([text, worker]) => [
     "",
-    `Standard error of ${worker}:`,
+    `Output of ${worker}:`,
     ...text.split("\n").slice(-LAST_LINES).map((line) => `  ${line}`),
   ]);
 }
 
-async function places(directory) {
+async function places(directory, cell) {
   const saved = join(directory, "run");
   await call(["report", saved, "--format", "html", "--out", directory]);
   const path = relative(process.cwd(), saved);
-  const program = onPath() ? "picklock" : existsSync("node_modules/.bin/picklock") ? "npx picklock" : engine();
   const page = pathToFileURL(join(directory, "report.html"));
-  return [`saved run  ${path}`, `timeline   ${page}`, `repeat     ${program} replay ${quoted(path)} --trust`].join("\n");
+  const repeat = `${command()} replay ${quoted(path)} --trust`;
+  return [`backend    ${cell.backend}`, `saved run  ${path}`, `timeline   ${page}`, `repeat     ${repeat}`].join("\n");
 }
 
 // Returns the table that defines the lock for the engine: how its worker is started.
-function table(name, file, nodes, options) {
+function table(name, file, { nodes, kind, options }) {
   const worker = fileURLToPath(new URL("worker.mjs", import.meta.url));
   const command = [process.execPath, worker, file].map(quoted).join(" ");
-  const lines = [`[impl.${JSON.stringify(name)}]`, `command = ${JSON.stringify(command)}`, `nodes = ${nodes}`];
+  const lines = [`[impl.${JSON.stringify(name)}]`, `command = ${JSON.stringify(command)}`, `nodes = ${nodes}`, `kind = ${JSON.stringify(kind)}`];
   lines.push(`directory = ${JSON.stringify(process.cwd())}`);
   // A worker is not a test, although a test starts it.
   lines.push('environment = { NODE_TEST_CONTEXT = "" }');

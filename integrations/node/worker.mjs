@@ -26,9 +26,14 @@ function adapted(lock) {
     const askedAt = now();
     return granted(await lock.extend(key, token, ttlMs), token, askedAt);
   };
-  const optional = Object.fromEntries(
-    ["sectionFailed", "releaseUnheld"].filter((name) => lock[name]).map((name) => [name, (...words) => lock[name](...words)]),
-  );
+  const forwarded = (names, convert) =>
+    Object.fromEntries(names.filter((name) => lock[name]).map((name) => [name, (...words) => convert(lock[name](...words))]));
+  const optional = {
+    ...forwarded(["sectionFailed", "releaseUnheld", "setCapacity", "act", "terminate"], (result) => result),
+    ...forwarded(["acquirePermits", "acquireShared"], async (result) => granted(await result)),
+    minHoldMs: lock.minHoldMs,
+    leaseMarginMs: lock.leaseMarginMs,
+  };
   // The adapter takes a lock with fewer parameters for one that cannot give up.
   const own = lock.acquire && lock.acquire.length < 4 ? (key, ttlMs, waitMs) => acquire(key, ttlMs, waitMs) : acquire;
   return { acquire: own, release: (key, token) => lock.release(key, token), ...optional, ...(lock.extend && { extend }) };

@@ -53,7 +53,7 @@ pub fn from_run(record: RunRecord, history: Option<History>) -> ReportInput {
         run_dir,
         record,
         history,
-        proxy: None,
+        command_log: None,
         has_repro: false,
     }];
     ReportInput {

@@ -2,7 +2,7 @@
 
 use crate::documents;
 use crate::file_name::Names;
-use crate::formats::{File, Format, FormatError};
+use crate::format::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 /// `--format json`.

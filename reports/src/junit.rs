@@ -13,7 +13,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{failures, is_undecided};
 use crate::escape::{quoted, visible_lines};
-use crate::formats::{File, Format, FormatError};
+use crate::format::{File, Format, FormatError};
 use crate::inert::Inert;
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, lock_with_options};
 use crate::problem::problems;

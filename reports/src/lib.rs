@@ -13,6 +13,7 @@ pub mod document_files;
 pub mod documents;
 pub mod escape;
 pub mod file_name;
+pub mod format;
 pub mod formats;
 pub mod gate;
 pub mod html;

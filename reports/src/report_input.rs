@@ -30,7 +30,7 @@ pub struct Evidence {
     /// Its history, or `None` if the directory has no readable one.
     pub history: Option<History>,
     /// Its command log, or `None` if there is no readable one.
-    pub proxy: Option<CommandLog>,
+    pub command_log: Option<CommandLog>,
     /// Whether a repro file is next to the record, so that `picklock replay` accepts the directory.
     pub has_repro: bool,
 }

@@ -28,7 +28,8 @@ pub(crate) struct Segment {
     pub(crate) activity: Activity,
 }
 
-/// An activity of a worker. The page's script uses the same numbers; 5 and 6 are clusters.
+/// An activity of a worker. `KIND_WORDS` in `assets/lanes.js` has the same order; 5 and 6 are clusters of many
+/// activities (`html/timeline_data.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activity {
     /// Waits for the reply to its request.
@@ -141,7 +142,7 @@ fn requests(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
             from_ns: operation.requested_at_ns,
             to_ns: operation.ended_at_ns,
             op: operation.op,
-            key: operation.key,
+            key: operation.lock,
             activity: match operation.kind {
                 OperationKind::Acquire => Activity::Waiting,
                 OperationKind::Release => Activity::Releasing,
@@ -159,7 +160,7 @@ fn holding(timeline: &Timeline<'_>) -> impl Iterator<Item = (usize, Segment)> {
                 from_ns: phase.from_ns,
                 to_ns: phase.until_ns,
                 op: hold.op,
-                key: hold.key,
+                key: hold.lock,
                 activity: match phase.state {
                     LeaseState::Running => Activity::InLease,
                     LeaseState::PerhapsOver => Activity::PerhapsPast,
@@ -182,7 +183,7 @@ pub(crate) fn overlaps(timeline: &Timeline<'_>, key: u32) -> Vec<(u64, u64)> {
 pub(crate) fn overlaps_by_key(timeline: &Timeline<'_>) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     for hold in timeline.holds() {
-        spans.entry(hold.key).or_default().push(hold.span());
+        spans.entry(hold.lock).or_default().push(hold.span());
     }
     let overlapping = |(key, spans): (u32, Vec<(u64, u64)>)| (key, overlapping_periods(&spans));
     spans.into_iter().map(overlapping).collect()

@@ -1,3 +1,5 @@
+//! The table `[topology]` of a scenario.
+
 use serde::{Deserialize, Serialize};
 
 use crate::string_enum::is_default;

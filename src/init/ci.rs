@@ -125,9 +125,7 @@ impl Repository {
             .install
             .iter()
             .map(|line| line.replace("{root}", &self.way_to_root()));
-        let prepare: Vec<String> = own
-            .chain(project.prepare.iter().map(|it| (*it).to_owned()))
-            .collect();
+        let prepare: Vec<String> = own.chain(project.prepare.iter().cloned()).collect();
         let (template, prepare) = match service {
             Service::Github => {
                 let setup = GITHUB_SETUP

@@ -102,6 +102,7 @@ pub const FRAMEWORKS: &[Framework] = &[
         change: Change::Unchanged,
         next: &[
             "add io.github.picklock:picklock-junit:{version}, org.junit.jupiter:junit-jupiter and redis.clients:jedis, for tests",
+            "with Maven, add maven-surefire-plugin 3.5.2: Surefire 2 runs no test of JUnit 5, and the build passes",
             "mvn test -Dtest=MyLockTest, or gradle test --tests example.MyLockTest",
         ],
         page: "java",
@@ -155,6 +156,8 @@ pub const FRAMEWORKS: &[Framework] = &[
         next: &[
             "dotnet add package Picklock",
             "dotnet add package StackExchange.Redis",
+            "with xUnit 3, add <TestingPlatformCaptureOutput>false</TestingPlatformCaptureOutput> to the properties of \
+             the project, so that `dotnet test` prints the failures",
             "dotnet test",
         ],
         page: "csharp",

@@ -52,6 +52,19 @@ impl Kind {
         }
     }
 
+    /// Returns a command of a language for the example of this kind: its file replaces `my_lock`, and its class
+    /// replaces `MyLock`.
+    pub fn in_command(self, command: &str) -> String {
+        let (file, class) = match self {
+            Kind::Mutex => ("my_lock", "MyLock"),
+            Kind::Semaphore => ("my_semaphore", "MySemaphore"),
+            Kind::Rwlock => ("my_rwlock", "MyRwlock"),
+            Kind::Leader => ("my_leader", "MyLeader"),
+            Kind::Cron => ("my_cron", "MyCron"),
+        };
+        command.replace("my_lock", file).replace("MyLock", class)
+    }
+
     /// Returns the scenario to begin with: a holder is frozen for longer than its lease or, for a job, is done early.
     pub fn first_scenario(self) -> &'static str {
         match self {

@@ -4,9 +4,9 @@
 
 use picklock_scenarios::nearest;
 
-use super::kind::Kind;
+use super::examples;
 use super::template::{
-    FENCES, KindExample, Language, Library, NODES, RENEWS, Template, Variant, When, templates,
+    FENCES, Language, Library, NODES, RENEWS, RWLOCK, SEMAPHORE, Template, Variant, When, templates,
 };
 
 /// All languages, sorted by name.
@@ -23,7 +23,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &[],
         module: templates!("bash": "picklock_adapter.sh"),
         example: templates!("bash": "my_lock.sh", "resp_client.sh"),
-        kinds: &[],
+        kinds: examples::BASH,
         prepare: &[],
         run: "bash my_lock.sh",
         renewal: "print {\"event\":\"lost\",\"token\":\"TOKEN\"} on a line of standard output before the lease ends unrenewed",
@@ -41,7 +41,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["bin/", "build/", "obj/", "my-lock.exe"],
         module: templates!("csharp": "PicklockAdapter.cs", "LockContract.cs", "SmallJson.cs"),
         example: templates!("csharp": "MyLock.cs", "RespClient.cs", "MyLock.csproj"),
-        kinds: &[],
+        kinds: examples::CSHARP,
         prepare: &[
             "mcs -out:my-lock.exe MyLock.cs RespClient.cs PicklockAdapter.cs LockContract.cs SmallJson.cs",
         ],
@@ -59,9 +59,9 @@ pub const LANGUAGES: &[Language] = &[
         about: "Go 1.19 or later",
         packages: &["golang-go"],
         ignored: &["my-lock"],
-        module: templates!("go": "picklock_adapter.go"),
+        module: templates!("go": "picklock_adapter.go", "lock_contract.go"),
         example: templates!("go": "my_lock.go", "resp_client.go", "go.mod"),
-        kinds: &[],
+        kinds: examples::GO,
         prepare: &["go build -o my-lock ."],
         run: "./my-lock",
         renewal: "call Extended(token, ttl, askedAt) after each renewal, and Lost(token) before the lease ends unrenewed",
@@ -77,11 +77,11 @@ pub const LANGUAGES: &[Language] = &[
         about: "JDK 17 or later",
         packages: &["default-jdk-headless"],
         ignored: &["build/", "lib/", "target/"],
-        module: templates!("java": "PicklockAdapter.java", "SmallJson.java"),
+        module: templates!("java": "PicklockAdapter.java", "LockContract.java", "SmallJson.java"),
         example: templates!("java": "MyLock.java", "RespClient.java"),
-        kinds: &[],
+        kinds: examples::JAVA,
         prepare: &[
-            "javac -d build MyLock.java RespClient.java PicklockAdapter.java SmallJson.java",
+            "javac -d build MyLock.java RespClient.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -XX:+UseSerialGC -cp build MyLock",
         renewal: "call PicklockAdapter.extended(token, ttlMs, askedAt) after each renewal, and PicklockAdapter.lost(token) before the lease ends unrenewed",
@@ -99,7 +99,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["node_modules/"],
         module: templates!("node": "picklock_adapter.mjs"),
         example: templates!("node": "my_lock.mjs", "resp_client.mjs"),
-        kinds: NODE_KINDS,
+        kinds: examples::NODE,
         prepare: &[],
         run: "node my_lock.mjs",
         renewal: "call extended(token, ttlMs, askedAt) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -110,6 +110,30 @@ pub const LANGUAGES: &[Language] = &[
         libraries: NODE_LIBRARIES,
     },
     Language {
+        name: "php",
+        aliases: &[],
+        about: "PHP 8.1 or later; one client per process",
+        packages: &["php-cli"],
+        ignored: &["vendor/"],
+        module: templates!("php": "picklock_adapter.php"),
+        example: templates!("php": "my_lock.php", "resp_client.php"),
+        kinds: &[],
+        prepare: &[],
+        run: "php my_lock.php",
+        renewal: "write {\"event\":\"lost\",\"token\":\"TOKEN\"} as a line to STDOUT before the lease ends unrenewed",
+        variants: &[],
+        module_file: None,
+        install: PHP_INSTALL,
+        library_packages: &[
+            "php-redis",
+            "php-illuminate-cache",
+            "php-illuminate-redis",
+            "php-symfony-cache",
+            "php-symfony-lock",
+        ],
+        libraries: PHP_LIBRARIES,
+    },
+    Language {
         name: "python",
         aliases: &["python3", "py"],
         about: "Python 3.9 or later",
@@ -117,7 +141,7 @@ pub const LANGUAGES: &[Language] = &[
         ignored: &["__pycache__/", ".venv/"],
         module: templates!("python": "picklock_adapter.py"),
         example: templates!("python": "my_lock.py", "resp_client.py"),
-        kinds: PYTHON_KINDS,
+        kinds: examples::PYTHON,
         prepare: &[],
         run: "python3 my_lock.py",
         renewal: "call extended(token, ttl_ms, asked_at) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -133,9 +157,9 @@ pub const LANGUAGES: &[Language] = &[
         about: "Rust 1.80 or later",
         packages: &[],
         ignored: &["target/"],
-        module: templates!("rust": "src/picklock_adapter.rs", "src/small_json.rs"),
+        module: templates!("rust": "src/picklock_adapter.rs", "src/lock_contract.rs", "src/small_json.rs"),
         example: templates!("rust": "src/main.rs", "src/resp_client.rs", "Cargo.toml" from "Cargo.toml.template"),
-        kinds: &[],
+        kinds: examples::RUST,
         prepare: &["cargo build"],
         run: "target/debug/my-lock",
         renewal: "call extended(token, ttl, asked_at) after each renewal, and lost(token) before the lease ends unrenewed",
@@ -157,6 +181,10 @@ const PYTHON_INSTALL: &[&str] = &[
 
 const NODE_INSTALL: &[&str] = &[
     "for folder in {root} .; do if [ -f $folder/package-lock.json ]; then (cd $folder && npm ci); elif [ -f $folder/package.json ]; then (cd $folder && npm install); fi; done",
+];
+
+const PHP_INSTALL: &[&str] = &[
+    "for folder in {root} .; do if [ -f $folder/composer.json ]; then (cd $folder && composer install); fi; done",
 ];
 
 /// The root's artifact goes to the local repository, so that the adapter can depend on it.
@@ -181,60 +209,6 @@ const JAVA_VARIANTS: &[Variant] = &[Variant {
     ],
     run: "java -XX:+UseSerialGC -cp 'target/classes:lib/*' MyLock",
 }];
-
-const NODE_KINDS: &[KindExample] = &[
-    KindExample {
-        kind: Kind::Semaphore,
-        files: templates!("node": "my_semaphore.mjs", "resp_client.mjs"),
-        run: "node my_semaphore.mjs",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Rwlock,
-        files: templates!("node": "my_rwlock.mjs", "resp_client.mjs"),
-        run: "node my_rwlock.mjs",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Leader,
-        files: templates!("node": "my_leader.mjs", "resp_client.mjs"),
-        run: "node my_leader.mjs",
-        claims: &[RENEWS, FENCES],
-    },
-    KindExample {
-        kind: Kind::Cron,
-        files: templates!("node": "my_cron.mjs", "resp_client.mjs"),
-        run: "node my_cron.mjs",
-        claims: &[],
-    },
-];
-
-const PYTHON_KINDS: &[KindExample] = &[
-    KindExample {
-        kind: Kind::Semaphore,
-        files: templates!("python": "my_semaphore.py", "resp_client.py"),
-        run: "python3 my_semaphore.py",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Rwlock,
-        files: templates!("python": "my_rwlock.py", "resp_client.py"),
-        run: "python3 my_rwlock.py",
-        claims: &[],
-    },
-    KindExample {
-        kind: Kind::Leader,
-        files: templates!("python": "my_leader.py", "resp_client.py"),
-        run: "python3 my_leader.py",
-        claims: &[RENEWS, FENCES],
-    },
-    KindExample {
-        kind: Kind::Cron,
-        files: templates!("python": "my_cron.py", "resp_client.py"),
-        run: "python3 my_cron.py",
-        claims: &[],
-    },
-];
 
 const VENV: &str = "python3 -m venv .venv";
 const PIP: &str = ".venv/bin/pip install -r requirements.txt";
@@ -331,11 +305,21 @@ const GO_LIBRARIES: &[Library] = &[
 
 const JAVA_LIBRARIES: &[Library] = &[
     Library {
+        name: "lock4j",
+        files: templates!("java/lock4j": "Lock4jLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -d build Lock4jLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 Lock4jLock",
+        claims: &[],
+    },
+    Library {
         name: "redisson",
         files: templates!("java/redisson": "RedissonLock.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
         claims: &[],
@@ -345,17 +329,37 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/redisson-fenced": "RedissonFencedLock.java", "pom.xml" from "../redisson/pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
         claims: &[FENCES],
+    },
+    Library {
+        name: "redisson-rwlock",
+        files: templates!("java/redisson-rwlock": "RedissonRwLock.java", "RedissonClients.java" from "../redisson-semaphore/RedissonClients.java", "pom.xml" from "../redisson-semaphore/pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -sourcepath . -d build RedissonRwLock.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonRwLock",
+        claims: &[RWLOCK],
+    },
+    Library {
+        name: "redisson-semaphore",
+        files: templates!("java/redisson-semaphore": "RedissonSemaphores.java", "RedissonClients.java", "pom.xml"),
+        prepare: &[
+            JARS,
+            "javac -cp 'build:lib/*' -sourcepath . -d build RedissonSemaphores.java",
+        ],
+        run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonSemaphores",
+        claims: &[SEMAPHORE],
     },
     Library {
         name: "shedlock",
         files: templates!("java/shedlock": "ShedLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
         claims: &[],
@@ -365,7 +369,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/spring-data-redis": "SpringDataLock.java", "SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
         claims: &[],
@@ -375,7 +379,7 @@ const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/spring-integration": "SpringIntegrationLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
         claims: &[],
@@ -409,6 +413,15 @@ const NODE_LIBRARIES: &[Library] = &[
         claims: &[RENEWS],
     },
     Library {
+        name: "redis-semaphore-permits",
+        files: templates!("node/redis-semaphore": "redis_semaphore_permits.mjs"),
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0",
+        ],
+        run: "node redis_semaphore_permits.mjs",
+        claims: &[SEMAPHORE, RENEWS],
+    },
+    Library {
         name: "redlock-universal",
         files: templates!("node/redlock-universal": "redlock_universal.mjs"),
         prepare: &[
@@ -426,9 +439,64 @@ const NODE_LIBRARIES: &[Library] = &[
         run: "node redlock.mjs",
         claims: &[NODES],
     },
+    Library {
+        name: "simple-redis-mutex",
+        files: templates!("node/simple-redis-mutex": "simple_redis_mutex.mjs"),
+        prepare: &[
+            "npm install --prefix . --no-audit --no-fund redis@5.12.1 simple-redis-mutex@3.0.0",
+        ],
+        run: "node simple_redis_mutex.mjs",
+        claims: &[FENCES],
+    },
+    Library {
+        name: "verrou",
+        files: templates!("node/verrou": "verrou.mjs"),
+        prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 @verrou/core@0.5.2"],
+        run: "node verrou.mjs",
+        claims: &[],
+    },
+];
+
+/// The packages are Debian's, whose release pins their versions. `installed` also loads those of Composer.
+const PHP_LIBRARIES: &[Library] = &[
+    Library {
+        name: "laravel-cache-lock",
+        files: templates!("php/laravel-cache-lock": "laravel_cache_lock.php"),
+        prepare: &["dpkg-query --show php-redis php-illuminate-cache php-illuminate-redis"],
+        run: "php laravel_cache_lock.php",
+        claims: &[],
+    },
+    Library {
+        name: "symfony-lock",
+        files: templates!("php/symfony-lock": "symfony_lock.php"),
+        prepare: &["dpkg-query --show php-redis php-symfony-cache php-symfony-lock"],
+        run: "php symfony_lock.php",
+        claims: &[],
+    },
 ];
 
 const PYTHON_LIBRARIES: &[Library] = &[
+    Library {
+        name: "celery-once",
+        files: templates!("python/celery-once": "celery_once_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python celery_once_lock.py",
+        claims: &[],
+    },
+    Library {
+        name: "celery-redbeat",
+        files: templates!("python/celery-redbeat": "redbeat_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python redbeat_lock.py",
+        claims: &[],
+    },
+    Library {
+        name: "django-redis",
+        files: templates!("python/django-redis": "django_redis_lock.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python django_redis_lock.py",
+        claims: &[],
+    },
     Library {
         name: "pottery",
         files: templates!("python/pottery": "pottery_redlock.py", "requirements.txt"),
@@ -449,6 +517,13 @@ const PYTHON_LIBRARIES: &[Library] = &[
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
         claims: &[],
+    },
+    Library {
+        name: "redis-semaphore-pypi",
+        files: templates!("python/redis-semaphore": "redis_semaphore_permits.py", "requirements.txt"),
+        prepare: &[VENV, PIP],
+        run: ".venv/bin/python redis_semaphore_permits.py",
+        claims: &[SEMAPHORE],
     },
     Library {
         name: "redlock-py",

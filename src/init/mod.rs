@@ -3,6 +3,8 @@
 //! - [`cli`]: the command line
 //! - [`template`]: the parts of an adapter in one language
 //! - [`languages`]: the table of languages
+//! - [`kind`]: the kinds of locks
+//! - [`examples`]: the files of each kind, by language
 //! - [`new_files`]: refuses to overwrite files, and lists those that were written
 //! - [`project`]: the files for one choice
 //! - [`ci`]: the workflow, at the root of the repository
@@ -10,6 +12,7 @@
 
 mod ci;
 pub mod cli;
+mod examples;
 mod first_test;
 mod kind;
 mod languages;
@@ -258,7 +261,7 @@ fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
 }
 
 fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
-    let mut steps: Vec<String> = project.prepare.iter().map(|it| (*it).to_owned()).collect();
+    let mut steps = project.prepare.clone();
     steps.push(format!(
         "picklock scenario {} --impl {}",
         project.first_scenario, project.label

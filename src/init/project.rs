@@ -3,7 +3,9 @@
 use picklock_scenarios::LockKind;
 
 use super::kind::Kind;
-use super::template::{FENCES, KindExample, Language, Library, RENEWS, Template, When};
+use super::template::{
+    FENCES, KindExample, Language, Library, RENEWS, RWLOCK, SEMAPHORE, Template, When,
+};
 
 const CONFIGURATION: &str = include_str!("../../adapters/project/picklock.toml");
 
@@ -19,7 +21,10 @@ pub struct Project {
     /// Paths relative to the adapter's folder, with the files' contents.
     pub files: Vec<(&'static str, String)>,
     /// Commands to run once, before the first run.
-    pub prepare: &'static [&'static str],
+    pub prepare: Vec<String>,
+    /// The command that starts it, which is also in `picklock.toml`.
+    #[cfg(test)]
+    run: String,
     /// Its name in `picklock.toml`.
     pub label: &'static str,
     /// The scenario to begin with.
@@ -59,17 +64,17 @@ impl Project {
         surroundings: Surroundings<'_>,
     ) -> Project {
         let mut variants = language.variants.iter();
-        let variant =
-            variants.find(|it| library.is_none() && example.is_none() && surroundings.fit(it.when));
-        let kind = example.map_or(Kind::Mutex, |example| example.kind);
-        let (lock, prepare, run, label) = match (library, variant) {
-            _ if let Some(example) = example => {
-                (example.files, language.prepare, example.run, kind.label())
-            }
-            (Some(library), _) => (library.files, library.prepare, library.run, library.name),
-            (None, Some(other)) => (language.example, other.prepare, other.run, "my-lock"),
-            (None, None) => (language.example, language.prepare, language.run, "my-lock"),
+        let variant = variants.find(|it| library.is_none() && surroundings.fit(it.when));
+        let kind = example.map_or_else(|| kind_of(library), |example| example.kind);
+        let (prepare, run) = match (library, variant) {
+            (Some(library), _) => (library.prepare, library.run),
+            (None, Some(other)) => (other.prepare, other.run),
+            (None, None) => (language.prepare, language.run),
         };
+        let run = kind.in_command(run);
+        let of_kind = example.map_or(language.example, |example| example.files);
+        let lock = library.map_or(of_kind, |library| library.files);
+        let label = library.map_or(kind.label(), |library| library.name);
         let more = variant.map_or(&[][..], |variant| variant.files);
         let packages = variant.map_or(language.packages, |variant| variant.packages);
         let of_library = library.map_or(&[][..], |_| language.library_packages);
@@ -81,14 +86,16 @@ impl Project {
             .filter(|template| Some(template.path) != is_in_module)
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
-        let of_example = example.map_or(&[][..], |example| example.claims);
+        let of_example = example.map_or(&[][..], KindExample::claims);
         let claims = library.map_or(of_example, |library| library.claims);
         let declared = format!("kind = \"{}\"", kind.declared().as_str());
-        let declared = (kind.declared() != LockKind::Mutex).then_some(declared.as_str());
+        // A library's claims contain its kind.
+        let is_declared = library.is_none() && kind.declared() != LockKind::Mutex;
+        let declared = is_declared.then_some(declared.as_str());
         let lines = declared.into_iter().chain(claims.iter().copied());
         let lines: String = lines.map(|line| format!("{line}\n")).collect();
         let configuration = CONFIGURATION
-            .replace("{{run}}", run)
+            .replace("{{run}}", &run)
             .replace("{{label}}", label)
             .replace("{{claims}}", &lines)
             .replace("{{first}}", kind.first_scenario())
@@ -103,7 +110,9 @@ impl Project {
         files.push((GITIGNORE, ignored.collect()));
         Project {
             files,
-            prepare,
+            prepare: prepare.iter().map(|it| kind.in_command(it)).collect(),
+            #[cfg(test)]
+            run,
             label,
             first_scenario: kind.first_scenario(),
             packages: [packages, of_library].concat(),
@@ -111,6 +120,18 @@ impl Project {
             install: library.map_or(language.install, |_| &[]),
             renewal: (library.is_none() && example.is_none()).then_some(language.renewal),
         }
+    }
+}
+
+/// Returns the kind of a library's lock.
+fn kind_of(library: Option<&Library>) -> Kind {
+    let claims = library.map_or(&[][..], |library| library.claims);
+    if claims.contains(&SEMAPHORE) {
+        Kind::Semaphore
+    } else if claims.contains(&RWLOCK) {
+        Kind::Rwlock
+    } else {
+        Kind::Mutex
     }
 }
 
@@ -138,24 +159,15 @@ mod tests {
         has_above: &|_| false,
     };
 
-    /// Returns every adapter that `init` can create, with the command that starts it.
-    fn projects() -> Vec<(Project, &'static str)> {
+    /// Returns every adapter that `init` can create.
+    fn projects() -> Vec<Project> {
         let of = |language: &'static Language| {
-            let example =
-                std::iter::once((Project::new(language, None, None, NOTHING), language.run));
+            let example = std::iter::once(Project::new(language, None, None, NOTHING));
             let libraries = language.libraries.iter();
-            let libraries = libraries.map(|library| {
-                (
-                    Project::new(language, Some(library), None, NOTHING),
-                    library.run,
-                )
-            });
-            let kinds = language.kinds.iter().map(|example| {
-                (
-                    Project::new(language, None, Some(example), NOTHING),
-                    example.run,
-                )
-            });
+            let libraries =
+                libraries.map(|library| Project::new(language, Some(library), None, NOTHING));
+            let kinds = language.kinds.iter();
+            let kinds = kinds.map(|one| Project::new(language, None, Some(one), NOTHING));
             example.chain(libraries).chain(kinds)
         };
         LANGUAGES.iter().flat_map(of).collect()
@@ -163,7 +175,7 @@ mod tests {
 
     #[test]
     fn no_placeholder_is_left_and_no_file_comes_twice() {
-        for (project, _) in projects() {
+        for project in projects() {
             let paths: BTreeSet<&str> = project.files.iter().map(|(path, _)| *path).collect();
             assert_eq!(paths.len(), project.files.len(), "{paths:?}");
             for (path, text) in &project.files {
@@ -176,8 +188,8 @@ mod tests {
 
     #[test]
     fn the_commands_need_no_shell() {
-        for (project, run) in projects() {
-            for command in project.prepare.iter().chain([&run]) {
+        for project in projects() {
+            for command in project.prepare.iter().chain([&project.run]) {
                 // Java expands `lib/*` itself.
                 let bare: String = command.split('\'').step_by(2).collect();
                 let syntax = bare.contains(['$', '*', '|', '&', ';', '<', '>', '"']);
@@ -188,10 +200,28 @@ mod tests {
 
     #[test]
     fn program_of_the_first_run_is_written_or_built() {
-        for (project, run) in projects() {
+        for project in projects() {
             let has = |word: &str| project.files.iter().any(|(path, _)| *path == word);
-            let is_script = run.split(' ').any(has);
-            assert!(is_script || !project.prepare.is_empty(), "{run}");
+            let is_script = project.run.split(' ').any(has);
+            assert!(is_script || !project.prepare.is_empty(), "{}", project.run);
+        }
+    }
+
+    /// The lock's own file is the first one. Java starts a class.
+    #[test]
+    fn commands_of_an_example_name_its_file() {
+        for language in LANGUAGES {
+            for example in language.kinds {
+                let project = Project::new(language, None, Some(example), NOTHING);
+                let (file, _) = project.files[0];
+                let is_named = ["go", "rust"].contains(&language.name)
+                    || project.prepare.iter().any(|it| it.contains(file))
+                    || project.run.contains(file);
+                assert!(is_named, "{file}: {:?} {}", project.prepare, project.run);
+                if language.name == "java" {
+                    assert!(project.run.ends_with(file.trim_end_matches(".java")));
+                }
+            }
         }
     }
 
@@ -205,7 +235,7 @@ mod tests {
             };
             let project = Project::new(language, None, None, surroundings);
             let paths: Vec<&str> = project.files.iter().map(|(path, _)| *path).collect();
-            (paths, project.prepare[0])
+            (paths, project.prepare[0].clone())
         };
         let (paths, build) = with("golang", "go", "go.mod");
         assert!(!paths.contains(&"go.mod") && build.starts_with("go build"));

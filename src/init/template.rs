@@ -52,12 +52,18 @@ pub struct Language {
 #[derive(Debug)]
 pub struct KindExample {
     pub kind: Kind,
-    /// The files that replace the example.
+    /// The files that replace the example. The lock's own file has the name that [`Kind::in_command`] uses.
     pub files: &'static [Template],
-    /// As in [`Language`].
-    pub run: &'static str,
-    /// Lines of `picklock.toml` below the lock's command, as in [`Library`].
-    pub claims: &'static [&'static str],
+}
+
+impl KindExample {
+    /// Returns the lines of `picklock.toml` that declare what the example does, as in [`Library`].
+    pub fn claims(&self) -> &'static [&'static str] {
+        match self.kind {
+            Kind::Leader => &[RENEWS, FENCES],
+            Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Cron => &[],
+        }
+    }
 }
 
 /// The example of a language for other surroundings.
@@ -103,6 +109,10 @@ pub struct Library {
 pub const NODES: &str = "nodes = 5";
 /// Table line for a lock that renews its lease automatically.
 pub const RENEWS: &str = "renews = true";
+/// Table line for a semaphore.
+pub const SEMAPHORE: &str = "kind = \"semaphore\"";
+/// Table line for a read/write lock.
+pub const RWLOCK: &str = "kind = \"rwlock\"";
 /// Table line for a lock that provides fencing tokens.
 pub const FENCES: &str = "fences = true";
 

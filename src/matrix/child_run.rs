@@ -20,7 +20,7 @@ use super::cell_builder::JudgedRun;
 use super::cell_latency::RunLatency;
 use super::directory::MatrixDirectory;
 use super::selection::Task;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{END_WITH_STDIN, Interrupt};
 use crate::reproduce_command::ReproduceCommand;
 use crate::{exit, lock};
 
@@ -164,6 +164,7 @@ pub fn command(spec: &RunSpec) -> Result<Command, String> {
     command
         .args(ReproduceCommand::for_run(spec).arguments())
         .args(["--json", "--quiet", "--no-rerun"])
+        .env_remove(END_WITH_STDIN)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -12,11 +12,10 @@ use picklock_harness::clock::Clock;
 use picklock_harness::proxy::Proxy;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
-use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
 use crate::exit::{self, Failure};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, stdin_closed};
 use crate::print;
 use routes::Service;
 use rules::{LINK, Rules};
@@ -95,13 +94,6 @@ pub async fn run(args: ProxyArgs) -> Result<u8, Failure> {
     }
     proxy.close().await;
     Ok(exit::HELD)
-}
-
-/// Resolves when standard input is closed. Ignores what it contains.
-async fn stdin_closed() {
-    let mut stdin = tokio::io::stdin();
-    let mut ignored = [0; 256];
-    while stdin.read(&mut ignored).await.is_ok_and(|size| size > 0) {}
 }
 
 fn announcement(as_json: bool, listens: SocketAddr, control: SocketAddr) -> String {

@@ -298,7 +298,7 @@ impl Interceptor for Rules {
 
 #[cfg(test)]
 mod tests {
-    use picklock_harness::proxy::Acquired;
+    use picklock_harness::proxy::LockEffect;
     use picklock_scenarios::Phase;
 
     use super::*;
@@ -336,7 +336,7 @@ mod tests {
             key,
             op: 0,
             phase: Phase::Idle,
-            acquired: Acquired::Nothing,
+            lock_effect: LockEffect::None,
         }
     }
 

@@ -79,6 +79,25 @@ fn comments_and_test_names_have_one_form() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// Returns `true` for a file that is compiled into the product or the lab, and not only into tests.
+fn is_product(name: &str) -> bool {
+    let is_of_tests = name.ends_with("tests.rs") || name.contains("/tests/");
+    (name.starts_with("src/") || name.contains("/src/")) && !is_of_tests
+}
+
+#[test]
+fn every_module_of_the_product_begins_with_a_comment() {
+    let mut missing = Vec::new();
+    for path in FOLDERS.into_iter().flat_map(below) {
+        let name = name_of(&path);
+        let text = std::fs::read_to_string(&path).expect("the file can be read");
+        if is_product(&name) && !text.starts_with("//!") {
+            missing.push(name);
+        }
+    }
+    assert!(missing.is_empty(), "no module comment: {missing:#?}");
+}
+
 #[test]
 fn wrong_forms_of_comments_and_names_are_found() {
     let long = format!("    /// {}", "word ".repeat(30));

@@ -234,13 +234,18 @@ fn a_file_outside_the_package_is_found() {
 #[test]
 fn adapter_of_the_go_module_is_a_copy() {
     let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("a file");
-    let adapter = text("adapters/go/picklock_adapter.go");
-    let adapter = adapter.replace("\npackage main\n", "\npackage picklock\n");
-    let first =
-        "// Code generated from adapters/go/picklock_adapter.go by scripts/package; DO NOT EDIT.";
-    assert!(
-        text("integrations/go/adapter.go") == format!("{first}\n\n{adapter}"),
-        "integrations/go/adapter.go is not a copy of adapters/go/picklock_adapter.go; `scripts/package BINARY DIRECTORY go` \
-         writes it"
-    );
+    for (copy, original) in [
+        ("adapter.go", "picklock_adapter.go"),
+        ("lock_contract.go", "lock_contract.go"),
+    ] {
+        let adapter = text(&format!("adapters/go/{original}"));
+        let adapter = adapter.replace("\npackage main\n", "\npackage picklock\n");
+        let first = format!(
+            "// Code generated from adapters/go/{original} by scripts/package; DO NOT EDIT."
+        );
+        assert!(
+            text(&format!("integrations/go/{copy}")) == format!("{first}\n\n{adapter}"),
+            "integrations/go/{copy} is not a copy of adapters/go/{original}; `scripts/package BINARY DIRECTORY go` writes it"
+        );
+    }
 }

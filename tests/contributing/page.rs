@@ -14,7 +14,7 @@ pub struct Addition {
 }
 
 /// Everything that the example adds.
-pub const ADDITIONS: [Addition; 8] = [
+pub const ADDITIONS: [Addition; 10] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
@@ -29,6 +29,11 @@ pub const ADDITIONS: [Addition; 8] = [
         file: "scenarios/src/fault/migrate_client.rs",
         table: "scenarios/src/fault/mod.rs",
         after: "mod late_write;",
+    },
+    Addition {
+        file: "scenarios/src/fault/migrate_client.rs",
+        table: "docs/scenarios.md",
+        after: "| `clock-skew`",
     },
     Addition {
         file: "harness/verdicts/src/check/properties/waiting.rs",
@@ -54,6 +59,11 @@ pub const ADDITIONS: [Addition; 8] = [
         file: "reports/src/csv.rs",
         table: "reports/src/formats.rs",
         after: "crate::trace::FORMAT,",
+    },
+    Addition {
+        file: "reports/src/csv.rs",
+        table: "ARCHITECTURE.md",
+        after: "| `document_files`",
     },
 ];
 

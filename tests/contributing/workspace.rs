@@ -13,21 +13,8 @@ use std::process::Command;
 /// Root of the workspace.
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Folders and files that a build needs.
-const SOURCES: [&str; 12] = [
-    "Cargo.toml",
-    "Cargo.lock",
-    "src",
-    "adapters",
-    "integrations",
-    "harness",
-    "impls",
-    "scenarios",
-    "reports",
-    "docs",
-    "lab",
-    "scripts",
-];
+/// Entries of the root that are not sources.
+const NOT_COPIED: [&str; 2] = ["target", ".git"];
 
 /// The copy. Removed when the test is over.
 pub struct Workspace {
@@ -40,12 +27,14 @@ impl Workspace {
         let root = tempfile::Builder::new()
             .prefix("contributing-")
             .tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-        for source in SOURCES {
-            copy(&Path::new(ROOT).join(source), &root.path().join(source))?;
+        for source in fs::read_dir(ROOT)? {
+            let name = source?.file_name();
+            if !NOT_COPIED.iter().any(|other| name == *other) {
+                copy(&Path::new(ROOT).join(&name), &root.path().join(&name))?;
+            }
         }
         // Cargo enables the features that tests need in external crates only when it builds a test. Without a test it
         // could not reuse the original's artifacts.
-        fs::create_dir(root.path().join("tests"))?;
         fs::write(root.path().join("tests/none.rs"), "//! Nothing.\n")?;
         Ok(Workspace { root })
     }
@@ -82,7 +71,7 @@ impl Workspace {
         cargo
     }
 
-    /// Builds the binary, and returns its path.
+    /// Builds the binary and everything that imports the crates, such as the lab, and returns the binary's path.
     pub fn build(&self) -> io::Result<PathBuf> {
         let target = self.path("target");
         // .../target/debug/deps/contributing-...
@@ -90,12 +79,26 @@ impl Workspace {
         let profile = test.ancestors().nth(2).expect("a profile's directory");
         share(profile, &target.join("debug"))?;
         let mut cargo = self.cargo_when_idle("build");
-        cargo.args(["--bin", "picklock", "--test", "none"]);
-        let output = cargo.output()?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{errors}");
+        cargo.args(["--lib", "--bins", "--test", "none"]);
+        succeeds(&mut cargo)?;
         Ok(target.join("debug/picklock"))
     }
+
+    /// Checks the rules of the architecture in the copy.
+    pub fn check_architecture(&self) -> io::Result<()> {
+        // The first test is needed as in `build`.
+        let tests = ["--test", "none", "--test", "architecture"];
+        succeeds(self.cargo_when_idle("test").args(tests))
+    }
+}
+
+/// Runs a command that must succeed.
+fn succeeds(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success(), "{said}");
+    Ok(())
 }
 
 /// Copies a file, or a folder with its contents.

@@ -9,7 +9,9 @@ use crate::running::{Outcome, picklock};
 use crate::strangers::fifo;
 
 /// Every language, as the help lists it.
-pub const LANGUAGES: [&str; 7] = ["bash", "csharp", "go", "java", "node", "python", "rust"];
+pub const LANGUAGES: [&str; 8] = [
+    "bash", "csharp", "go", "java", "node", "php", "python", "rust",
+];
 
 /// The source of Picklock for CI, without which no workflow is written.
 const ORIGIN: &str = "--source https://example.org/picklock.git --rev v0.1.0";
@@ -417,8 +419,14 @@ fn repository_whose_configuration_is_a_fifo_is_ignored() {
 
 #[test]
 fn another_kind_takes_the_place_of_the_example() {
-    for language in ["python", "node"] {
-        for kind in ["semaphore", "rwlock", "leader", "cron"] {
+    let languages = ["bash", "csharp", "go", "java", "node", "python", "rust"];
+    for language in languages {
+        let kinds = ["semaphore", "rwlock", "cron", "leader"];
+        let has_leader = language != "bash";
+        for kind in kinds
+            .into_iter()
+            .filter(|kind| has_leader || *kind != "leader")
+        {
             let line = format!("init --lang {language} --kind {kind} {ORIGIN} one");
             let outcome = picklock(&line).run().exits(0);
             let configuration = outcome.text_file("one/picklock.toml");
@@ -434,7 +442,7 @@ fn another_kind_takes_the_place_of_the_example() {
 
 #[test]
 fn kind_without_an_example_is_rejected() {
-    let outcome = picklock("init --lang bash --kind semaphore one").run();
+    let outcome = picklock("init --lang bash --kind leader one").run();
     let outcome = outcome.exits(2);
     let stderr = &outcome.stderr;
     assert!(stderr.contains("there is no example in bash"), "{stderr}");

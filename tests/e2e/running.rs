@@ -384,7 +384,7 @@ fn run_spoiled_by_a_busy_machine_is_recognized() {
             sent: "SET".into(),
         },
         InconclusiveReason::Starved {
-            by: StarvationReason::HarnessStall(1),
+            by: StarvationReason::MachineTooSlow(1),
         },
     ];
     for reason in reasons {

@@ -1,6 +1,7 @@
 //! Picklock adapter for your lock. The example takes a lock on the first node with SET NX PX, and compares the token
 //! before it deletes or extends the key.
 
+mod lock_contract;
 mod picklock_adapter;
 mod resp_client;
 mod small_json;

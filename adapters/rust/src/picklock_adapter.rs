@@ -4,7 +4,7 @@
 //! describes them. Rust cannot redirect its standard output: print with `eprintln!`, never with
 //! `println!`. Standard error goes to the worker's log.
 // A lock rarely needs the whole file.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use std::sync::mpsc::{channel, Sender};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+pub use crate::lock_contract::{Acting, CleanUp, Failure, Grant, Init, Kind, Lock};
 use crate::small_json::Json;
 
 /// Latest supported version; all earlier ones are supported, too.
@@ -28,95 +29,6 @@ static GIVEN_UP: Mutex<BTreeMap<u64, bool>> = Mutex::new(BTreeMap::new());
 thread_local! {
     /// Number of the `acquire` request that this thread handles.
     static ACQUIRES: Cell<u64> = const { Cell::new(u64::MAX) };
-}
-
-/// A failed request.
-#[derive(Debug)]
-pub enum Failure {
-    /// The request certainly had no effect: no key was changed.
-    Definite(String),
-    /// The request may have had an effect. Use this when in doubt.
-    Unclear(String),
-}
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Failure::Unclear(error.to_string())
-    }
-}
-
-/// A granted lock.
-#[derive(Debug, Clone, Default)]
-pub struct Grant {
-    /// Passed back to `release` and `extend`.
-    pub token: String,
-    /// Fencing token, if the lock supports fencing: it increases with every grant.
-    pub fence: Option<u64>,
-    /// When the command that took the lock was sent. [`try_for`] sets it if the lock does not. Without it the answer
-    /// has no `valid_ms`, and Picklock bounds the lease by its own clock.
-    pub asked_at: Option<Instant>,
-}
-
-impl Grant {
-    pub fn new(token: impl Into<String>) -> Self {
-        Grant {
-            token: token.into(),
-            ..Grant::default()
-        }
-    }
-}
-
-/// The lock that you implement. Return `Ok(None)` instead of a grant if another client has the lock.
-pub trait Lock {
-    fn acquire(
-        &mut self,
-        key: &str,
-        ttl: Duration,
-        wait: Duration,
-    ) -> Result<Option<Grant>, Failure>;
-
-    /// Returns `None` if the library does not report whether the lock was still held.
-    fn release(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure>;
-
-    /// Set to true if the lock can be extended, and implement `extend`.
-    const EXTENDS: bool = false;
-
-    fn extend(
-        &mut self,
-        _key: &str,
-        _token: &str,
-        _ttl: Duration,
-    ) -> Result<Option<Grant>, Failure> {
-        Ok(None)
-    }
-
-    /// Set to true if `acquire` waits in [`try_for`] or checks [`is_given_up`]. When its client gives up, it must
-    /// return `Ok(None)` and must not have taken the lock.
-    const CANCELS: bool = false;
-
-    /// Set to true if the lock handles a failed section, and implement `section_failed`.
-    const FAILS_SECTIONS: bool = false;
-
-    /// Acts like an application whose section fails, and returns the same as `release`.
-    fn section_failed(&mut self, key: &str, token: &str) -> Result<Option<bool>, Failure> {
-        self.release(key, token)
-    }
-
-    /// Returns the clean-up that a program with this lock does after SIGTERM. It runs in a separate thread while
-    /// `acquire` may still wait, and the process then ends. Without it SIGTERM ends the process at once.
-    fn clean_up(&self) -> Option<CleanUp> {
-        None
-    }
-}
-
-/// See [`Lock::clean_up`].
-pub type CleanUp = Box<dyn FnOnce() + Send>;
-
-/// Parameters of the lock. The nodes are URLs such as redis://HOST:PORT.
-pub struct Init {
-    pub nodes: Vec<String>,
-    pub timeout: Duration,
-    pub options: BTreeMap<String, String>,
 }
 
 /// Calls `attempt` until it returns a grant or `wait` is over; if `wait` is zero, once. For locks that do not wait
@@ -244,7 +156,8 @@ fn serve_with<L: Lock>(
                 let _ = requests.send((request, read_at));
             }
             _ if op_of(&request) == "init" => {
-                let made = init(&request, &make_lock, options).map(|made| {
+                let made = init(&request, &make_lock, options).map(|mut made| {
+                    made.set_capacity(permits_of(&request, "capacity").unwrap_or(1));
                     if let Some(clean_up) = made.clean_up() {
                         at_sigterm(clean_up);
                     }
@@ -287,6 +200,8 @@ fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) 
         ("name", text(name)),
         ("version", text(version)),
         ("extends", Json::Bool(L::EXTENDS)),
+        ("min_hold_ms", number(millis(L::MIN_HOLD))),
+        ("lease_margin_ms", number(millis(L::LEASE_MARGIN))),
     ];
     if versions(request).contains(&PROTOCOL) {
         ready.extend([
@@ -296,6 +211,8 @@ fn ready<L: Lock>(request: &Json, has_clients: bool, name: &str, version: &str) 
             ("ends_clients", Json::Bool(has_clients)),
             ("cancels", Json::Bool(has_clients && L::CANCELS)),
             ("fails_sections", Json::Bool(L::FAILS_SECTIONS)),
+            ("several_permits", Json::Bool(L::SEVERAL_PERMITS)),
+            ("kinds", Json::List(vec![text(L::KIND.name())])),
         ]);
     }
     ready
@@ -328,6 +245,10 @@ fn give_up(request: &Json) {
 
 fn number_of(request: &Json, name: &str) -> Option<u64> {
     request.field(name).and_then(Json::number)
+}
+
+fn permits_of(request: &Json, name: &str) -> Option<u32> {
+    number_of(request, name).and_then(|permits| u32::try_from(permits).ok())
 }
 
 fn reply(request: &Json, answer: Result<Fields, Failure>) {
@@ -364,7 +285,7 @@ fn answer<L: Lock>(
             std::thread::sleep(Duration::from_millis(for_ms));
             return Ok(vec![("reply", text("blocked"))]);
         }
-        "acquire" | "extend" | "release" => {}
+        "acquire" | "extend" | "release" | "act" => {}
         "section-failed" if L::FAILS_SECTIONS => {}
         _ => return Err(Failure::Definite(format!("unknown op {op:?}"))),
     }
@@ -394,13 +315,23 @@ fn answer<L: Lock>(
             let (ttl, wait) = (duration("ttl_ms")?, duration("wait_ms")?);
             let id = number_of(request, "id").unwrap_or_default();
             ACQUIRES.set(id);
-            let outcome = lock.acquire(key, ttl, wait);
+            let outcome = take(lock, request, key, ttl, wait);
             let given_up = GIVEN_UP.lock().ok().and_then(|mut all| all.remove(&id));
             match outcome? {
                 None if given_up == Some(true) => Ok(vec![("reply", text("cancelled"))]),
                 grant => Ok(granted(grant, ttl, read_at)),
             }
         }
+        "act" => Ok(match lock.act(key, word("token")?)? {
+            None => vec![("reply", text("refused"))],
+            Some(Acting { epoch }) => {
+                let epoch = epoch.map(|epoch| ("epoch", number(epoch)));
+                [("reply", text("acting"))]
+                    .into_iter()
+                    .chain(epoch)
+                    .collect()
+            }
+        }),
         _ if !L::EXTENDS => Ok(vec![("reply", text("unsupported"))]),
         _ => {
             let ttl = duration("ttl_ms")?;
@@ -408,6 +339,24 @@ fn answer<L: Lock>(
             Ok(granted(grant, ttl, read_at))
         }
     }
+}
+
+/// Takes the lock or some permits of it, or lets a reader in.
+fn take<L: Lock>(
+    lock: &mut L,
+    request: &Json,
+    key: &str,
+    ttl: Duration,
+    wait: Duration,
+) -> Result<Option<Grant>, Failure> {
+    if request.field("mode").and_then(Json::text) == Some("shared") {
+        return lock.acquire_shared(key, ttl, wait);
+    }
+    if request.field("permits").is_none() {
+        return lock.acquire(key, ttl, wait);
+    }
+    let permits = permits_of(request, "permits").ok_or_else(|| without("permits"))?;
+    lock.acquire_permits(key, permits, ttl, wait)
 }
 
 fn init<L>(

@@ -1,3 +1,5 @@
+//! The end of a worker process in words, and whether it was killed from outside.
+
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 

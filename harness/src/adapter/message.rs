@@ -182,8 +182,8 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// Returns the value of `op`.
-    pub fn op(&self) -> &'static str {
+    /// Returns the name of the request, which is the value of `op` in its line.
+    pub fn name(&self) -> &'static str {
         match self {
             RequestKind::Init(_) => "init",
             RequestKind::Join(_) => "join",

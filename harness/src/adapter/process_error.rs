@@ -1,3 +1,5 @@
+//! Errors of operations on worker processes: starting, freezing, resuming and killing them.
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -32,15 +32,16 @@ impl From<String> for MissingKeyHistory {
     }
 }
 
-/// The key history, as the servers reported it.
-pub trait KeyHistory {
+/// Observes the servers' keys: the raw material of the key history. `key_history::attribute` determines whose changes
+/// they are.
+pub trait KeyObservation {
     /// Returns all changes of the nodes' keys so far, as events ordered by time.
     ///
     /// # Errors
     /// Returns an error with the reason if the run has no key history or the history is incomplete.
     async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory>;
 
-    /// Returns how much of the result of [`KeyHistory::key_changes`] was confirmed by reading the servers' keys, or
+    /// Returns how much of the result of [`KeyObservation::key_changes`] was confirmed by reading the servers' keys, or
     /// `None` if the keys were not read.
     async fn key_history_check(&self) -> Option<KeyHistoryCheck>;
 

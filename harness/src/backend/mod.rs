@@ -22,7 +22,7 @@ use picklock_scenarios::BackendName;
 pub use capabilities::{Capabilities, Refusal};
 pub(crate) use data::keys_to_evict;
 pub use data::{Data, DataChange, StockServer};
-pub use key_history::{KeyHistory, MissingKeyHistory, Probe};
+pub use key_history::{KeyObservation, MissingKeyHistory, Probe};
 pub use links::Links;
 pub use liveness::Liveness;
 pub use nodes::{Clocks, Nodes, Replication, Sentinels};
@@ -39,7 +39,7 @@ pub trait Backend:
     + Sentinels
     + Clocks
     + Data
-    + KeyHistory
+    + KeyObservation
     + StockServer
     + Probe
     + Liveness

@@ -140,7 +140,7 @@ impl Client {
         ask: RequestKind,
         wait: Duration,
     ) -> Result<Exchange, Problem> {
-        let op = ask.op();
+        let name = ask.name();
         let (ttl_ms, wait_ms) = match &ask {
             RequestKind::Acquire {
                 ttl_ms, wait_ms, ..
@@ -158,7 +158,7 @@ impl Client {
         let id = self.last_id;
         let client = None;
         let line = serde_json::to_string(&Request { id, client, ask }).unwrap_or_default();
-        let exchange = self.exchange(op, &line, patience, requested_wait).await?;
+        let exchange = self.exchange(name, &line, patience, requested_wait).await?;
         Ok(Exchange { ttl_ms, ..exchange })
     }
 
@@ -167,7 +167,7 @@ impl Client {
     pub(super) async fn send(&mut self, client: Option<usize>, ask: RequestKind) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
-        self.pending.insert(id, (ask.op(), self.clock.elapsed()));
+        self.pending.insert(id, (ask.name(), self.clock.elapsed()));
         let line = serde_json::to_string(&Request { id, client, ask }).unwrap_or_default();
         self.write(&line).await;
         id

@@ -27,6 +27,9 @@ use crate::servers::{BackendError, Binary, Reaper, Servers, WorkerContainers};
 /// Timeout of the adapter for a reply of Redis, which `init` contains.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Longest time for which the checks wait until a released lock is free, for a lock that keeps its key on purpose.
+const MAX_MIN_HOLD: Duration = Duration::from_secs(5);
+
 /// Length of a lease as a multiple of the checks' lease time. It is longer than any check, even if a busy machine
 /// delays the adapter.
 pub(super) const LONG: f64 = 60.0;
@@ -170,7 +173,8 @@ impl Clients {
         self.ask(who, self.release_request(token)).await
     }
 
-    /// Sends a request, and returns it with its reply.
+    /// Sends a request, and returns it with its reply. After a release, waits until the lock has no reason to keep its
+    /// key.
     pub(super) async fn ask(&mut self, who: Who, ask: RequestKind) -> Result<Exchange, Stop> {
         // A command to a frozen server fails after its timeout, and a second one may follow.
         let wait = if self.state.is_frozen {
@@ -179,7 +183,28 @@ impl Clients {
             Duration::ZERO
         };
         let exchange = self.client(who).await?.ask(ask, wait).await;
-        exchange.map_err(|problem| Stop::RequestAborted(who, problem))
+        let exchange = exchange.map_err(|problem| Stop::RequestAborted(who, problem))?;
+        let is_released =
+            matches!(&exchange.answer, Answer::Released { released } if *released != Some(false));
+        if is_released {
+            tokio::time::sleep(self.declared().0.min(MAX_MIN_HOLD)).await;
+        }
+        Ok(exchange)
+    }
+
+    /// Returns the times that the adapter has declared: for how long the lock keeps its key after a release, and how
+    /// much longer than the lease its key lives.
+    pub(super) fn declared(&self) -> (Duration, Duration) {
+        let Some(Answer::Ready {
+            min_hold_ms,
+            lease_margin_ms,
+            ..
+        }) = &self.state.ready
+        else {
+            return (Duration::ZERO, Duration::ZERO);
+        };
+        let time = |ms: &Option<u64>| Duration::from_millis(ms.unwrap_or(0));
+        (time(min_hold_ms), time(lease_margin_ms))
     }
 
     /// Sends a request for one of the clients of a process, or for its only client, without waiting for the reply.

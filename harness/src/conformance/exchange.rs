@@ -1,3 +1,5 @@
+//! A request of `picklock adapter check` with its reply, and the problems that a check reports about it.
+
 use std::time::Duration;
 
 use super::finding::{Mistake, Problem};

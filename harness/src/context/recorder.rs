@@ -1,3 +1,6 @@
+//! Records the history of a run. All times come from one clock, and each event is written at the time at which it is
+//! recorded, so times never decrease.
+
 use std::cell::RefCell;
 
 use super::cut_text::cut_texts;

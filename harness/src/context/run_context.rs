@@ -1,3 +1,5 @@
+//! The state that driver and nemesis share. It exists once per run, and holds the parts of this folder.
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;

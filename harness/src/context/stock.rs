@@ -1,3 +1,6 @@
+//! The stock that the clients sell from. Unless a fencing token forbids it, every write is applied, also a wrong one:
+//! the stock must show what happens without a working lock.
+
 use picklock_scenarios::Update;
 
 #[derive(Debug, Clone, Copy, Default)]

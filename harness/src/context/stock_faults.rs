@@ -1,3 +1,5 @@
+//! Faults of the resource: writes that arrive late or unchecked, and reads of an outdated stock.
+
 use std::cell::{Cell, RefCell};
 
 use picklock_scenarios::StockFault;

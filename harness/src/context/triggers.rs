@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::model::is_greeting;
 use crate::proxy::{
-    Acquired, FrameBarrier, InterceptedFrame, Interceptor, LinkId, may_take, may_write,
+    FrameBarrier, InterceptedFrame, Interceptor, LinkId, LockEffect, may_take, may_write,
 };
 
 /// The location of an event. Empty for a fault that starts at a time.
@@ -351,9 +351,9 @@ fn may_happen_on(trigger: &Trigger, link: LinkId) -> bool {
 
 /// Returns `true` for the reply to the command with this effect on the lock. If the effect is unknown, returns `true`
 /// for a successful reply to a command that names the key and could have this effect, according to `may`.
-fn has_effect(frame: &InterceptedFrame<'_>, done: Acquired, may: fn(&str) -> bool) -> bool {
-    match frame.acquired {
-        Acquired::Unknown => frame.key.is_some() && !frame.is_error && may(frame.command),
+fn has_effect(frame: &InterceptedFrame<'_>, done: LockEffect, may: fn(&str) -> bool) -> bool {
+    match frame.lock_effect {
+        LockEffect::Unknown => frame.key.is_some() && !frame.is_error && may(frame.command),
         effect => effect == done,
     }
 }
@@ -397,7 +397,7 @@ impl Interceptor for Triggers {
             worker: Some(frame.link.worker),
             node: Some(frame.link.node),
             frame: Some((frame.conn, frame.direction)),
-            supposed: frame.acquired == Acquired::Unknown,
+            supposed: frame.lock_effect == LockEffect::Unknown,
         };
         let renewal = renewal(frame).filter(|_| self.renews);
         let barrier = self.start_where(location, |fault| {
@@ -422,10 +422,10 @@ impl Interceptor for Triggers {
             };
             is_command
                 && !(trigger.success && frame.is_error)
-                && (!trigger.releases || has_effect(frame, Acquired::Released, may_write))
+                && (!trigger.releases || has_effect(frame, LockEffect::Released, may_write))
                 && (!trigger.names_key || frame.key.is_some())
                 && (!trigger.takes
-                    || has_effect(frame, Acquired::Lock, may_take)
+                    || has_effect(frame, LockEffect::Took, may_take)
                         && fault.completes(frame, self.quorum))
         });
         self.list(barrier, || SeenEvent {

@@ -173,7 +173,7 @@ impl<B: Backend> ClientDriver<B> {
         request: RequestKind,
     ) -> Result<(), RequestAborted> {
         let context = Rc::clone(&self.context);
-        let (worker, operation) = (self.worker, request.op());
+        let (worker, request_name) = (self.worker, request.name());
         self.write(EventKind::Release { worker, op })?;
         self.event(TriggerEvent::Release, None).await;
         // A lock may retry a failed release several times.
@@ -194,7 +194,10 @@ impl<B: Backend> ClientDriver<B> {
                 message,
                 definite,
             }),
-            other => Err(self.client.wrong_answer(&context, operation, &other).into()),
+            other => Err(self
+                .client
+                .wrong_answer(&context, request_name, &other)
+                .into()),
         }
     }
 

@@ -16,10 +16,10 @@ use super::shutdown::Shutdown;
 use super::work::record_untested_extensions;
 use super::{stall, stock_store};
 use crate::backend::{Backend, MissingKeyHistory, Refusal};
-use crate::clock::millis;
+use crate::clock::{millis, nanos};
 use crate::context::{DueFault, RunContext};
 use crate::history::{EndReason, Event, EventKind, FORMAT, Header, History, KeyName};
-use crate::key_history::{attribute_changes, name_clients, split_permits};
+use crate::key_history::attribute;
 use crate::nemesis::Nemesis;
 use crate::proxy::CommandsSent;
 use crate::run_result::RunResult;
@@ -172,9 +172,9 @@ fn record_traffic<B: Backend>(context: &RunContext<B>) {
     });
 }
 
-/// Records when a worker sent its first command, if that was at least a tenth of a lease after its first request.
+/// Records when a worker sent its first command, if that was notably later than its first request.
 fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
-    let shortest_ns = context.spec.ttl_ms().saturating_mul(1_000_000) / 10;
+    let shortest_ns = nanos(context.spec.shortest_delay());
     let first_wait = context.backend.first_idle_wait(worker);
     let late =
         first_wait.filter(|(from_ns, until_ns)| until_ns.saturating_sub(*from_ns) > shortest_ns);
@@ -187,7 +187,8 @@ fn record_slow_start<B: Backend>(context: &RunContext<B>, worker: usize) {
     }
 }
 
-/// Assembles the history from the driver's events and the servers' key changes.
+/// Assembles the history from the driver's events and the servers' key changes. `key_history::attribute` then
+/// determines whose changes they are.
 async fn history<B: Backend>(
     context: &RunContext<B>,
     lock: &str,
@@ -208,17 +209,7 @@ async fn history<B: Backend>(
             changes.retain(|change| !is_change_of_key_with(&warm_up, change));
         }
         events = merge(std::mem::take(&mut events), changes);
-        name_clients_of_changes(context, &mut events).map_err(MissingKeyHistory::from)?;
-        attribute_changes(&mut events, &context.spec.keys());
-        let workload = &context.spec.scenario.workload;
-        let kind = match context.spec.lock.kind {
-            None | Some(LockKind::Mutex) => workload.kind.lock_kind(),
-            Some(kind) => kind,
-        };
-        if matches!(kind, LockKind::Semaphore | LockKind::Rwlock) {
-            split_permits(&mut events, &context.spec.keys(), kind);
-        }
-        Ok(())
+        attribute_changes(context, &mut events).map_err(MissingKeyHistory::from)
     });
     match merged {
         Ok(()) => {
@@ -243,16 +234,25 @@ fn is_change_of_key_with(part: &str, event: &Event) -> bool {
     matches!(key, KeyName::Other(name) if name.contains(part))
 }
 
-/// Determines the client behind each change of a key, if the clients of a process share its connections.
-fn name_clients_of_changes<B: Backend>(
+/// Determines the client and the attempt behind each change of a key.
+fn attribute_changes<B: Backend>(
     context: &RunContext<B>,
-    events: &mut [Event],
+    events: &mut Vec<Event>,
 ) -> Result<(), String> {
-    if !context.backend.shares_connections() {
-        return Ok(());
-    }
-    let workload = &context.spec.scenario.workload;
-    name_clients(events, &context.spec.keys(), workload).map_err(|unnamed| unnamed.to_string())
+    let (spec, backend) = (&context.spec, &context.backend);
+    let workload = &spec.scenario.workload;
+    let kind = match spec.lock.kind {
+        None | Some(LockKind::Mutex) => workload.kind.lock_kind(),
+        Some(kind) => kind,
+    };
+    attribute(
+        events,
+        &spec.keys(),
+        workload,
+        kind,
+        backend.shares_connections(),
+    )
+    .map_err(|unnamed| unnamed.to_string())
 }
 
 fn record_missing_key_history(events: &mut Vec<Event>, missing: MissingKeyHistory) {

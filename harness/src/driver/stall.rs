@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::backend::{Backend, ProxyIncident};
 use crate::clock::millis;
 use crate::context::RunContext;
-use crate::history::{EndReason, EventKind};
+use crate::history::{EndReason, EventKind, RECORDED_HARNESS_STALL};
 
 /// Interval between two checks.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -27,10 +27,6 @@ const MIN_HARNESS_STALL: Duration = Duration::from_millis(3);
 
 /// Minimum stall of a server or worker that is recorded. The measurement is not more precise than this.
 const MIN_STALL: Duration = Duration::from_millis(60);
-
-/// Stalls shorter than this part of a lease are not recorded. Several stalls in a row may prolong a hold; the checkers
-/// decide whether its holder would have been in time without them.
-const MIN_PART_OF_LEASE: u32 = 100;
 
 /// Starts to watch the machine, the servers and the workers.
 pub(super) fn begin<B: Backend>(context: &Rc<RunContext<B>>) -> [JoinHandle<()>; 2] {
@@ -43,7 +39,7 @@ pub(super) fn begin<B: Backend>(context: &Rc<RunContext<B>>) -> [JoinHandle<()>;
 /// Records stalls and incidents while it is polled. Not needed in a backend whose time cannot stall.
 async fn watch<B: Backend>(context: Rc<RunContext<B>>) {
     let clock = &context.clock;
-    let min = MIN_HARNESS_STALL.max(context.spec.ttl() / MIN_PART_OF_LEASE);
+    let min = MIN_HARNESS_STALL.max(RECORDED_HARNESS_STALL.duration_of(context.spec.ttl()));
     let mut detector = DelayDetector(clock.elapsed());
     loop {
         tokio::time::sleep(CHECK_INTERVAL).await;

@@ -1,3 +1,5 @@
+//! The driver's connection to one worker: requests, answers, and the events that arrive in between.
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -146,7 +148,7 @@ impl WorkerClient {
         self.has_cancelled = false;
         self.next_id += 1;
         let id = self.next_id;
-        let request = kind.op();
+        let request = kind.name();
         self.grants.borrow_mut().pending = Some((id, op));
         // If this fails, the listener has ended, and `answers` contains the reason.
         self.requests

@@ -13,7 +13,7 @@ use super::undeclared_keys::UndeclaredKey;
 use super::unread_values::{UnreadValues, reads};
 
 /// A known key, with its value when it was last inspected.
-struct Known {
+struct WatchedKey {
     database: usize,
     bytes: Vec<u8>,
     name: KeyName,
@@ -42,7 +42,7 @@ pub(crate) struct KeyWatch {
     locks: Rc<[String]>,
     /// The lock of each attempt, if there are several locks.
     attempts: BTreeMap<u64, u32>,
-    known: Vec<Known>,
+    known: Vec<WatchedKey>,
     records: Vec<KeyRecord>,
     /// Whether another key may hold a lock since the last call of [`KeyWatch::new_derived_keys`].
     is_lock_value_new: bool,
@@ -53,7 +53,7 @@ pub(crate) struct KeyWatch {
     touched: TouchedKeys,
 }
 
-impl Known {
+impl WatchedKey {
     /// Returns `true` if the key may hold a lock because of this change. Returns `true` at most once for each key.
     fn becomes_lock_value(&mut self, record: &KeyRecord) -> bool {
         if self.is_lock_value {
@@ -137,8 +137,9 @@ impl KeyWatch {
     pub(crate) fn keys_of(&self, lock: &str) -> Vec<String> {
         let number = self.locks.iter().position(|known| known == lock);
         let keys = number.map(|number| self.keys_of_lock(number));
-        let written = |known: &Known| keys.as_ref().is_some_and(|keys| keys.contains(&known.name));
-        let holds = |known: &&Known| {
+        let written =
+            |known: &WatchedKey| keys.as_ref().is_some_and(|keys| keys.contains(&known.name));
+        let holds = |known: &&WatchedKey| {
             known.database == 0
                 && known.held.is_some()
                 && (known.bytes == lock.as_bytes() || written(known))
@@ -264,7 +265,7 @@ impl KeyWatch {
     /// Returns `true` if a key with this name may hold a lock: an acquisition has written it, or it contains the name
     /// of a lock.
     pub(crate) fn may_hold_lock(&self, name: &[u8]) -> bool {
-        let is_acquired = |known: &Known| known.acquired && known.bytes == name;
+        let is_acquired = |known: &WatchedKey| known.acquired && known.bytes == name;
         let contains = |lock: &String| memchr::memmem::find(name, lock.as_bytes()).is_some();
         self.known.iter().any(is_acquired) || self.locks.iter().any(contains)
     }
@@ -289,10 +290,10 @@ impl KeyWatch {
     }
 
     fn index(&mut self, database: usize, bytes: &[u8]) -> usize {
-        let same = |known: &Known| known.database == database && known.bytes == bytes;
+        let same = |known: &WatchedKey| known.database == database && known.bytes == bytes;
         self.known.iter().position(same).unwrap_or_else(|| {
             let name = self.name(database, bytes);
-            self.known.push(Known {
+            self.known.push(WatchedKey {
                 database,
                 bytes: bytes.to_vec(),
                 name,

@@ -1,3 +1,10 @@
+//! Replays the commands that a node's servers report on the model of Redis, so that the key watch sees every change of
+//! a key.
+//!
+//! MONITOR reports no replies and no expiries. An expiry is replayed as the server reports it or, if it does not, by
+//! the time of the server's next command. The replay records a gap if it cannot be sure what a command did, and the
+//! run then has no complete key history.
+
 use std::rc::Rc;
 
 #[cfg(feature = "servers")]

@@ -1,3 +1,5 @@
+//! The keys that exist on a server before its replay begins, for example those of a replica that is promoted.
+
 /// A key as it is stored on a server, and loaded into the server's replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredKey {

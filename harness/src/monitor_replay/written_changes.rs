@@ -1,3 +1,5 @@
+//! Which changes of keys belong to which command of the proxy, to answer the proxy's queries for a command's effect.
+
 use std::ops::Range;
 
 /// The changes of one command, by their positions among the node's changes.

@@ -8,7 +8,7 @@
 //! - `stale-master`: all Sentinels report that they have promoted a replica, and the old master has not learnt of it
 
 use futures_util::future::join_all;
-use picklock_scenarios::{Action, DataAction, FaultPlan, NodeAction, Resource};
+use picklock_scenarios::{Action, DataAction, FaultKind, FaultPlan, NodeAction, Resource};
 
 use super::active_faults::Undo;
 use super::schedule::Nemesis;
@@ -25,9 +25,13 @@ impl<B: Backend> Nemesis<B> {
         nodes: Vec<usize>,
         started: impl FnOnce(),
     ) {
-        let failover = self.begin_one("failover", &nodes, " (left to the Sentinels)");
+        let failover = self.begin_one(
+            FaultKind::Failover.as_str(),
+            &nodes,
+            " (left to the Sentinels)",
+        );
         let frozen = self.begin_one(
-            "pause-node",
+            FaultKind::PauseNode.as_str(),
             &nodes,
             " (until they have promoted a replica)",
         );

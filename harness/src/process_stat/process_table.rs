@@ -1,3 +1,5 @@
+//! A snapshot of the processes in `/proc`, to find the descendants of a worker.
+
 use std::collections::BTreeMap;
 use std::io;
 

@@ -1,3 +1,6 @@
+//! The state that both directions of a connection share: the commands that wait for a reply, the faults that apply,
+//! and the queries for the effect of a command.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -9,7 +12,7 @@ use super::freeze_check::ReceivedBytes;
 use super::link::ServerLink;
 use super::lock;
 use super::proxy_state::ProxyState;
-use crate::proxy::command_log::acquire_detection::{Acquired, may_take_free_key, may_write};
+use crate::proxy::command_log::acquire_detection::{LockEffect, may_take_free_key, may_write};
 use crate::proxy::command_log::answered::Answered;
 use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::command_log::log_record::{LogRecord, preview};
@@ -142,9 +145,9 @@ impl<'a> ConnectionState<'a> {
         direction: Direction,
         meta: &FrameMeta,
         frame: &[u8],
-    ) -> (Acquired, Option<u32>) {
+    ) -> (LockEffect, Option<u32>) {
         let (request, interceptor) = (&meta.request, &self.proxy.interceptor);
-        let undetected = (Acquired::Nothing, request.key);
+        let undetected = (LockEffect::None, request.key);
         // A `QUEUED` reply belongs to a command within a transaction, which has not been executed yet.
         let queued = frame.starts_with(b"+QUEUED\r");
         if !meta.is_message() || !self.is_intercepted() || queued {
@@ -164,17 +167,17 @@ impl<'a> ConnectionState<'a> {
             .effect_queries
             .query(self.link.node, self.conn, number)
             .await;
-        let acquired = if wants_effect {
-            Acquired::from_effect(effect, phase)
+        let lock_effect = if wants_effect {
+            LockEffect::in_phase(effect, phase)
         } else {
-            Acquired::Nothing
+            LockEffect::None
         };
         let key = match direction {
             // The proxy now has the names of all keys that were written before this request.
             Direction::Request => self.proxy.keys.named_by(frame, meta.shape),
             Direction::Reply => effect.and_then(|effect| effect.lock),
         };
-        (acquired, request.key.or(key))
+        (lock_effect, request.key.or(key))
     }
 
     /// Resets the connection, on both sides.

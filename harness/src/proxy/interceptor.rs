@@ -7,7 +7,7 @@ use std::pin::Pin;
 use picklock_scenarios::{Direction, Phase};
 
 use super::LinkId;
-use crate::proxy::command_log::acquire_detection::Acquired;
+use crate::proxy::command_log::acquire_detection::LockEffect;
 
 /// A future that must complete before a frame is forwarded.
 pub type FrameBarrier = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -59,7 +59,7 @@ pub struct InterceptedFrame<'a> {
     pub phase: Phase,
     /// For a reply, whether its command took or released a lock. Only determined if [`Interceptor::waits_for_effect`]
     /// returns `true`.
-    pub acquired: Acquired,
+    pub lock_effect: LockEffect,
 }
 
 /// Lets every frame pass.

@@ -1,3 +1,5 @@
+//! The names of links.
+
 use std::fmt;
 
 /// The link between one worker and one node.

@@ -84,7 +84,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use addresses::address_rewrite::{AddressMap, rewrite_addresses};
 pub use addresses::sentinel_link::SentinelAddresses;
 pub use client_user::is_own_user;
-pub use command_log::acquire_detection::{Acquired, CommandEffect, EffectQuery};
+pub use command_log::acquire_detection::{CommandEffect, EffectQuery, LockEffect};
 pub use command_log::acquire_traffic::{CommandsSent, IdleWait};
 pub use command_log::log::{CommandLog, FORMAT};
 pub use command_log::log_entry::{FrameOutcome, LogEntry};

@@ -1,3 +1,5 @@
+//! The state of a proxy that outlives its connections, and the registry of its links.
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;

@@ -12,7 +12,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use super::connection_state::ConnectionState;
 use super::interceptor::{FrameBarrier, InterceptedFrame};
 use super::send_queue::SendQueue;
-use crate::proxy::command_log::acquire_detection::Acquired;
+use crate::proxy::command_log::acquire_detection::LockEffect;
 use crate::proxy::command_log::answered::Answered;
 use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::command_log::log_record::preview;
@@ -146,8 +146,8 @@ impl<'a> Pump<'a> {
             // Errors begin with `-` in both protocols, and with `!` for long errors in RESP3.
             let is_error = matches!(self.reader.bytes()[range.start], b'-' | b'!')
                 && self.direction == Direction::Reply;
-            let acquired = self.detect_effect(range.clone(), &mut meta).await?;
-            if let Some(barrier) = self.intercept(&meta, is_error, acquired) {
+            let lock_effect = self.detect_effect(range.clone(), &mut meta).await?;
+            if let Some(barrier) = self.intercept(&meta, is_error, lock_effect) {
                 wait_for(&mut self.queue, barrier).await?;
             }
             self.queue.admit(meta, &self.reader.bytes()[range]);
@@ -162,20 +162,20 @@ impl<'a> Pump<'a> {
         &mut self,
         range: Range<usize>,
         meta: &mut FrameMeta,
-    ) -> io::Result<Acquired> {
+    ) -> io::Result<LockEffect> {
         let (shared, direction) = (self.shared, self.direction);
         let (reader, queue) = (&self.reader, &mut self.queue);
         let effect = shared.detect_effect(direction, meta, &reader.bytes()[range]);
-        let (acquired, key) = wait_for(queue, effect).await?;
+        let (lock_effect, key) = wait_for(queue, effect).await?;
         meta.request.key = key;
-        Ok(acquired)
+        Ok(lock_effect)
     }
 
     fn intercept(
         &self,
         meta: &FrameMeta,
         is_error: bool,
-        acquired: Acquired,
+        lock_effect: LockEffect,
     ) -> Option<FrameBarrier> {
         if !meta.is_message() || !self.shared.is_intercepted() {
             return None;
@@ -190,7 +190,7 @@ impl<'a> Pump<'a> {
             key: meta.request.key,
             op: meta.request.operation.op,
             phase: meta.request.operation.phase,
-            acquired,
+            lock_effect,
         })
     }
 

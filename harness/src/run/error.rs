@@ -1,3 +1,5 @@
+//! Errors of a run as a whole.
+
 use crate::driver::RunError;
 #[cfg(feature = "servers")]
 use crate::servers::{BackendError, ReaperError};

@@ -170,7 +170,7 @@ impl FaultModel {
     pub fn new(groups: &[Group], nodes: usize, topology: &Topology) -> FaultModel {
         let fits = |row: &Row| {
             groups.contains(&row.group)
-                && (topology.replicas > 0 || !needs_replicas(row.fault.kind))
+                && (topology.replicas > 0 || !row.fault.kind.is_replicated())
                 // With one node, each client has only one link, so a fault of that link equals a fault of all its
                 // links.
                 && (nodes > 1 || row.place != Place::Message || row.fault.frames.is_some())
@@ -228,10 +228,6 @@ impl FaultModel {
             }
         }
     }
-}
-
-pub(super) fn needs_replicas(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Failover | FaultKind::CutReplication)
 }
 
 /// Describes the fault in the notation of scenario files, without its injection point.

@@ -14,7 +14,7 @@ use picklock_scenarios::{
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::fault_model::{Group, needs_replicas};
+use super::fault_model::Group;
 use super::injection_points::at_worker;
 use super::novelty::Memory;
 use super::plan::Plan;
@@ -189,7 +189,7 @@ impl Draw<'_> {
         let kinds = FaultKind::all().filter(|kind| {
             let kind_group = group(*kind);
             kind_group.is_some_and(|group| self.groups.contains(&group))
-                && (has_replicas || !needs_replicas(*kind))
+                && (has_replicas || !kind.is_replicated())
         });
         let mut kinds: Vec<FaultKind> = kinds.collect();
         if !self.uniform {

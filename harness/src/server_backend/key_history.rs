@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::ServerBackend;
 use super::key_observer::ObservedNode;
-use crate::backend::{KeyHistory, MissingKeyHistory, Probe, Refusal};
+use crate::backend::{KeyObservation, MissingKeyHistory, Probe, Refusal};
 use crate::clock::Clock;
 use crate::history::{Event, KeyHistoryCheck};
 use crate::key_history::ended_values;
@@ -19,7 +19,7 @@ use crate::servers::{BackendError, KeyReport, ServerAddress};
 /// Maximum number of keys per node to check for leftovers on an external server.
 const MAX_STRAY: usize = 16;
 
-impl KeyHistory for ServerBackend {
+impl KeyObservation for ServerBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory> {
         let observers = self.observers.borrow().clone();
         if observers.is_empty() {

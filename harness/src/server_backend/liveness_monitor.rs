@@ -1,3 +1,6 @@
+//! Collects stalls and deaths of servers and workers until the driver records them. A stall that a fault caused is not
+//! one of them, so the backend reports here what it has stopped itself.
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Finds the server program of the process backend: the user's, a named one, or the one on the PATH.
+
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Prepares what all containers of a run share: the image, the network, and their registration with the reaper.
+
 use bollard::Docker;
 use picklock_scenarios::Persistence;
 

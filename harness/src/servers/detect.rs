@@ -1,3 +1,5 @@
+//! Chooses the backend if the user has not: containers if an engine answers, then processes.
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Errors of servers, with advice.
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;

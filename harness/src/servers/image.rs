@@ -1,3 +1,5 @@
+//! Finds, pulls and inspects the container image of the servers.
+
 use std::time::Duration;
 
 use bollard::Docker;

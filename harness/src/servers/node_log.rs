@@ -1,3 +1,5 @@
+//! The output of a server: copied to its log file, and searched for the line that reports that the server is ready.
+
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeWriter, Write};

@@ -1,3 +1,5 @@
+//! Removes what earlier runs have left behind if even their reaper was killed.
+
 use super::parent_death_signal::OWNER_VARIABLE;
 use super::{ProcessIdentity, container_removal, run_dir, signals};
 use crate::clock::wall_clock;

@@ -1,3 +1,5 @@
+//! Identifies the owner of a process, container or directory across PID reuse, reboots and containers.
+
 use std::fmt;
 use std::io;
 use std::str::FromStr;

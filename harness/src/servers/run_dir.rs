@@ -1,3 +1,5 @@
+//! The temporary directory of a run, which never outlives it.
+
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};

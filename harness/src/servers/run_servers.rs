@@ -1,3 +1,5 @@
+//! All servers of a run behind one type, whatever their host: the nodes with their replicas, and the Sentinels.
+
 use std::fmt;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! Addresses and the password of a run's servers. The password appears in no output.
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;

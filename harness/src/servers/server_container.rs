@@ -1,3 +1,5 @@
+//! A server in a container: how it is started, frozen, killed and restarted with its data.
+
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

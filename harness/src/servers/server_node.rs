@@ -1,3 +1,5 @@
+//! One node of a run: a master and its replicas.
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

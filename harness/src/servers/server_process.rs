@@ -1,3 +1,6 @@
+//! A server as a process of this machine: how it is started on a reserved port, frozen, killed and restarted with its
+//! data.
+
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -71,10 +71,10 @@ fn batch<T: Send + 'static>(
     });
     let mut results = Vec::with_capacity(count);
     while results.len() < count {
-        let (monitor, done) = (Watchdog::default(), Done::new(Mutex::new(Some(Vec::new()))));
-        match start(Arc::clone(&batch), monitor.clone(), Arc::clone(&done)) {
+        let (watchdog, done) = (Watchdog::default(), Done::new(Mutex::new(Some(Vec::new()))));
+        match start(Arc::clone(&batch), watchdog.clone(), Arc::clone(&done)) {
             Ok(ended) => {
-                let lost = wait(&ended, &monitor, patience);
+                let lost = wait(&ended, &watchdog, patience);
                 // The abandoned thread may finish more runs later; their results are discarded.
                 let done = done.lock().unwrap_or_else(PoisonError::into_inner).take();
                 results.extend(done.unwrap_or_default());
@@ -105,7 +105,7 @@ impl<L> Batch<L> {
 /// Starts a thread that runs the pending simulations. The returned channel closes when the thread ends.
 fn start<T, L>(
     batch: Arc<Batch<L>>,
-    monitor: Watchdog,
+    watchdog: Watchdog,
     done: Done<T>,
 ) -> Result<mpsc::Receiver<Infallible>, SimError>
 where
@@ -117,9 +117,9 @@ where
         .name("picklock-sim".into())
         .spawn(move || {
             let _alive = alive;
-            monitor.claim_thread();
+            watchdog.claim_thread();
             while let Some(simulation) = batch.next() {
-                let result = run_here(simulation, monitor.clone()).map(&batch.inspect);
+                let result = run_here(simulation, watchdog.clone()).map(&batch.inspect);
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 let Some(done) = &mut *done else { return };
                 done.push(result);
@@ -133,10 +133,10 @@ where
 
 /// Waits until the thread delivers no more results. If simulations are left, returns the reason why the thread's
 /// current run produced no result.
-fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Duration) -> SimError {
+fn wait(ended: &mpsc::Receiver<Infallible>, watchdog: &Watchdog, patience: Duration) -> SimError {
     let interval = (patience / CHECKS).max(Duration::from_millis(1));
     let (mut seen_mark, mut cpu_time_before, mut asleep) =
-        (monitor.current_turn().0, None, Duration::ZERO);
+        (watchdog.current_turn().0, None, Duration::ZERO);
     loop {
         match ended.recv_timeout(interval) {
             Ok(never) => match never {},
@@ -145,16 +145,16 @@ fn wait(ended: &mpsc::Receiver<Infallible>, monitor: &Watchdog, patience: Durati
             }
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
-        let (mark, worker) = monitor.current_turn();
+        let (mark, worker) = watchdog.current_turn();
         if mark != seen_mark {
             // Reading the kernel's counters takes longer than many turns.
             (seen_mark, cpu_time_before, asleep) = (mark, None, Duration::ZERO);
             continue;
         }
-        let cpu_time = monitor.cpu_time();
+        let cpu_time = watchdog.cpu_time();
         let cpu_time_before = *cpu_time_before.get_or_insert(cpu_time);
         // On a busy machine a turn takes longer, but does not use more CPU time.
-        if monitor.is_asleep() {
+        if watchdog.is_asleep() {
             asleep += interval;
         }
         let spent = cpu_time.saturating_sub(cpu_time_before) + asleep;

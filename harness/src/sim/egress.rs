@@ -15,8 +15,8 @@ use super::network_state::NetworkState;
 use super::submission_queue::RequestError;
 use crate::model::Reply;
 use crate::proxy::{
-    Acquired, FrameBarrier, FrameDecision, FrameOutcome, InterceptedFrame, LinkId, PassConditions,
-    Step, held_back,
+    FrameBarrier, FrameDecision, FrameOutcome, InterceptedFrame, LinkId, LockEffect,
+    PassConditions, Step, held_back,
 };
 
 impl Network {
@@ -162,9 +162,9 @@ impl Network {
             key: frame.tag.key,
             op: frame.tag.op,
             phase: frame.tag.phase,
-            acquired: match frame.direction() {
-                Direction::Request => Acquired::Nothing,
-                Direction::Reply => frame.tag.acquired,
+            lock_effect: match frame.direction() {
+                Direction::Request => LockEffect::None,
+                Direction::Reply => frame.tag.lock_effect,
             },
         })
     }

@@ -4,7 +4,7 @@ use picklock_scenarios::{Direction, Phase, ServerError};
 
 use super::args::Args;
 use crate::model::Reply;
-use crate::proxy::Acquired;
+use crate::proxy::LockEffect;
 
 /// The properties of a command that links and faults use.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct CommandTag {
     pub(super) op: u64,
     pub(super) phase: Phase,
     /// Whether the command took a lock. Known only if the interceptor waited for the command's effect.
-    pub(super) acquired: Acquired,
+    pub(super) lock_effect: LockEffect,
     /// Time at which the command was sent, on the simulation's clock, if the command did not leave at once.
     pub(super) sent_ns: Option<u64>,
     /// The error with which a fault replaces the reply. The node does not execute the command.
@@ -32,7 +32,7 @@ impl CommandTag {
             key: None,
             op: 0,
             phase: Phase::Idle,
-            acquired: Acquired::Nothing,
+            lock_effect: LockEffect::None,
             sent_ns: None,
             answer: None,
         }

@@ -59,7 +59,7 @@ impl FreezeSwitch {
 /// The parts of the simulation that a host uses.
 pub(super) struct HostContext {
     pub(super) clock: Clock,
-    pub(super) monitor: Watchdog,
+    pub(super) watchdog: Watchdog,
     pub(super) endpoint: ClientEndpoint,
     pub(super) budget: Rc<RunBudget>,
 }
@@ -76,7 +76,7 @@ impl Host {
     /// worker's messages and the reason for its exit.
     pub(super) fn start<B>(
         worker: usize,
-        around: HostContext,
+        host_context: HostContext,
         output: Sender<WorkerOutput>,
         work: impl FnOnce(Sender<WorkerOutput>, Termination) -> B,
     ) -> Self
@@ -106,7 +106,7 @@ impl Host {
                 host: Mutex::default(),
             }),
             worker,
-            around,
+            host_context,
             outbox,
             output,
             last_ns: 0,
@@ -189,7 +189,7 @@ struct HostFuture {
     tasks: LocalSet,
     background: Arc<BackgroundWaker>,
     worker: usize,
-    around: HostContext,
+    host_context: HostContext,
     /// The worker's messages in the current turn. They are forwarded after the turn; see
     /// [`ClientEndpoint::deferring_wakeups`] for the reason.
     outbox: Receiver<WorkerOutput>,
@@ -206,7 +206,7 @@ impl Future for HostFuture {
             self.switch.waker.replace(Some(context.waker().clone()));
             return Poll::Pending;
         }
-        let now_ns = self.around.clock.now_ns();
+        let now_ns = self.host_context.clock.now_ns();
         if now_ns != self.last_ns {
             self.last_ns = now_ns;
             self.count = 0;
@@ -219,15 +219,15 @@ impl Future for HostFuture {
             self.output.send(WorkerOutput::Exited(how)).ok();
             return Poll::Ready(());
         }
-        self.around.budget.count_turn();
-        let turn = self.around.monitor.begin(self.worker);
-        let endpoint = self.around.endpoint;
+        self.host_context.budget.count_turn();
+        let turn = self.host_context.watchdog.begin(self.worker);
+        let endpoint = self.host_context.endpoint;
         endpoint.deferring_wakeups(|| self.turn(context));
         while let Some(message) = self.outbox.take() {
             // Fails if the driver has already ended, which is not an error.
             self.output.send(message).ok();
         }
-        if let Some(blocked) = self.around.monitor.end(turn) {
+        if let Some(blocked) = self.host_context.watchdog.end(turn) {
             self.output.send(WorkerOutput::Exited(blocked)).ok();
             return Poll::Ready(());
         }

@@ -10,7 +10,7 @@ use super::node::Node;
 use super::node_observer::NodeStep;
 use super::submission_queue::RequestError;
 use crate::model::{ClientId, Reply};
-use crate::proxy::{Acquired, FrameOutcome, LinkId, REFUSED};
+use crate::proxy::{FrameOutcome, LinkId, LockEffect, REFUSED};
 
 fn execute(node: &mut Node, client: ClientId, args: &Args, at_ns: u64) -> Reply {
     // Only commands with more words, which are rare, need an allocation.
@@ -124,7 +124,7 @@ impl Network {
         state.record_key_changes(link, &mut tag, &args, at_ns);
         if wants_effect {
             let effect = state.nodes[link.node].effect_since(before);
-            tag.acquired = Acquired::from_effect(Some(effect), tag.phase);
+            tag.lock_effect = LockEffect::in_phase(Some(effect), tag.phase);
         }
         self.used.borrow_mut().push(args);
         match reply {

@@ -53,10 +53,10 @@ pub enum SimError {
     Internal(String),
 }
 
-/// Runs a simulation on this thread, and marks its turns in `monitor`.
-pub(super) fn run_here(simulation: Simulation, monitor: Watchdog) -> Result<RunResult, SimError> {
+/// Runs a simulation on this thread, and marks its turns in `watchdog`.
+pub(super) fn run_here(simulation: Simulation, watchdog: Watchdog) -> Result<RunResult, SimError> {
     let budget = RunBudget::for_spec(&simulation.spec);
-    run_within(budget, simulation, monitor, None)
+    run_within(budget, simulation, watchdog, None)
 }
 
 /// Runs a simulation on a separate thread, without a watchdog but with observers of the nodes.
@@ -68,10 +68,10 @@ pub fn run_observed(
     observers: NodeObservers,
 ) -> Result<RunResult, SimError> {
     let thread = std::thread::spawn(move || {
-        let monitor = Watchdog::default();
-        monitor.claim_thread();
+        let watchdog = Watchdog::default();
+        watchdog.claim_thread();
         let budget = RunBudget::for_spec(&simulation.spec);
-        run_within(budget, simulation, monitor, Some(observers))
+        run_within(budget, simulation, watchdog, Some(observers))
     });
     let result = thread.join();
     result.unwrap_or_else(|_| Err(SimError::Internal("its thread panicked".into())))
@@ -80,11 +80,11 @@ pub fn run_observed(
 fn run_within(
     budget: RunBudget,
     simulation: Simulation,
-    monitor: Watchdog,
+    watchdog: Watchdog,
     observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
-    monitor.begin_simulation();
-    match turns::block_on(play(budget, simulation, monitor, observers)) {
+    watchdog.begin_simulation();
+    match turns::block_on(play(budget, simulation, watchdog, observers)) {
         Ok(Ok(played)) => played,
         Ok(Err(error)) => Err(SimError::Internal(error.to_string())),
         Err(error) => Err(SimError::Internal(error.to_string())),
@@ -94,7 +94,7 @@ fn run_within(
 async fn play(
     budget: RunBudget,
     simulation: Simulation,
-    monitor: Watchdog,
+    watchdog: Watchdog,
     observers: Option<NodeObservers>,
 ) -> Result<RunResult, SimError> {
     let spec = Rc::new(simulation.spec);
@@ -116,7 +116,7 @@ async fn play(
         run_clock: clock.clone(),
         interceptor: triggers.clone(),
         log: log.clone(),
-        monitor,
+        watchdog,
         observers,
         budget: Rc::clone(&budget),
     }));

@@ -1,3 +1,5 @@
+//! Errors of a trial that are not failed assertions.
+
 use picklock_impls::OptionError;
 use picklock_scenarios::{ScenarioError, nearest};
 

@@ -59,13 +59,43 @@ fn brief(verdict: &Verdict) -> String {
     }
 }
 
+/// The variable that makes the test add the verdicts of a new property to `expected.json`.
+const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
+
+/// The verdicts of each history.
+type Expected = BTreeMap<String, BTreeMap<Property, String>>;
+
+/// Adds the verdicts of properties that have no expectation, and changes no other. Returns the text of the file.
+fn with_new_properties(mut expected: Expected, histories: &BTreeMap<String, String>) -> String {
+    for (name, verdicts) in &mut expected {
+        for (property, verdict) in judged(name, &histories[name]).iter() {
+            verdicts.entry(*property).or_insert_with(|| brief(verdict));
+        }
+    }
+    let line = |(name, verdicts): (&String, &BTreeMap<Property, String>)| {
+        let verdicts = verdicts.iter();
+        let verdicts = verdicts.map(|(property, verdict)| format!("\"{property}\": \"{verdict}\""));
+        format!(
+            "\"{name}\": {{{}}}",
+            verdicts.collect::<Vec<_>>().join(", ")
+        )
+    };
+    let lines: Vec<String> = expected.iter().map(line).collect();
+    format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
 #[test]
 fn histories_have_the_expected_verdicts() {
     let histories = histories();
     let names: Vec<&String> = histories.keys().collect();
     assert!(names.len() > 40, "histories are missing: {names:?}");
-    let text = fs::read_to_string(directory().join("expected.json")).unwrap();
-    let all: BTreeMap<String, BTreeMap<Property, String>> = serde_json::from_str(&text).unwrap();
+    let path = directory().join("expected.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let all: Expected = serde_json::from_str(&text).unwrap();
+    let completed = with_new_properties(all.clone(), &histories);
+    if text != completed && std::env::var_os(UPDATE).is_some() {
+        return fs::write(path, completed).unwrap();
+    }
     assert_eq!(all.keys().collect::<Vec<_>>(), names);
     let mut wrong = Vec::new();
     for (name, expected) in all {
@@ -75,7 +105,8 @@ fn histories_have_the_expected_verdicts() {
             .collect();
         assert_eq!(
             expected.keys().collect::<Vec<_>>(),
-            actual.keys().collect::<Vec<_>>()
+            actual.keys().collect::<Vec<_>>(),
+            "{name}: `{UPDATE}=1 cargo test -p picklock-verdicts histories` adds a new property"
         );
         for (property, expected) in &expected {
             let actual = &actual[property];

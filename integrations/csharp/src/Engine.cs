@@ -18,6 +18,13 @@ namespace Picklock
         // Time that an interrupted engine has to end its servers and workers.
         private static readonly TimeSpan Patience = TimeSpan.FromSeconds(15);
 
+        // Exit code of an engine that cannot start a run, because of what is installed.
+        private const int EnvironmentFailure = 4;
+
+        // Requested backends with which no run can take place, for example without Redis.
+        private static readonly ConcurrentDictionary<string, bool> Unavailable =
+            new ConcurrentDictionary<string, bool>();
+
         private static readonly ConcurrentDictionary<string, bool> Checked = new ConcurrentDictionary<string, bool>();
 
         public sealed class Answer
@@ -80,13 +87,25 @@ namespace Picklock
             var own = Path.Combine(AppContext.BaseDirectory, "runtimes", $"{system}-{machine}", "native", "picklock");
             if (!RuntimeInformation.IsOSPlatform(OSPlatform.Windows) && File.Exists(own))
             {
-                // NuGet and the build need not keep the permission.
-                Process.Start("chmod", $"u+x \"{own}\"")!.WaitForExit();
+                MakeExecutable(own);
                 return own;
             }
             return OnPath("picklock") ?? throw new PicklockException(
                 $"this package has no engine for {system}-{machine}; set PICKLOCK_BINARY to the program, or, on Windows, use "
                 + "WSL or the container");
+        }
+
+        // NuGet and the build need not keep the permission.
+        private static void MakeExecutable(string path)
+        {
+#if NET8_0_OR_GREATER
+            if (!OperatingSystem.IsWindows())
+            {
+                File.SetUnixFileMode(path, File.GetUnixFileMode(path) | UnixFileMode.UserExecute);
+            }
+#else
+            Process.Start("chmod", $"u+x \"{path}\"")!.WaitForExit();
+#endif
         }
 
         public static string? OnPath(string program) => (Environment.GetEnvironmentVariable("PATH") ?? "")
@@ -114,10 +133,11 @@ namespace Picklock
                 RedirectStandardInput = true, RedirectStandardOutput = true, RedirectStandardError = true,
                 UseShellExecute = false,
             };
+            // Asks the engine to end when its standard input is closed, which happens even if this process is killed.
+            start.EnvironmentVariables["PICKLOCK_END_WITH_STDIN"] = "1";
             using (var process = Process.Start(start)!)
             using (cancellation.Register(() => Interrupt(process.Id)))
             {
-                process.StandardInput.Close();
                 var output = process.StandardOutput.ReadToEndAsync();
                 var messages = process.StandardError.ReadToEndAsync();
                 var ended = Task.WhenAll(output, messages);
@@ -151,10 +171,31 @@ namespace Picklock
         public static async Task<List<Dictionary<string, object?>>> Cells(
             IEnumerable<string> words, CancellationToken cancellation)
         {
+            return Cells(await Call(words, cancellation).ConfigureAwait(false));
+        }
+
+        /// <summary>Runs a scenario, and returns its cell. If the engine can run nothing, the next runs fail at
+        /// once.</summary>
+        public static async Task<Dictionary<string, object?>> Cell(
+            string backend, IEnumerable<string> words, CancellationToken cancellation)
+        {
+            if (Unavailable.ContainsKey(backend))
+            {
+                throw new PicklockException($"no run can take place with the backend {backend}: the first failed test has the reason");
+            }
             var answer = await Call(words, cancellation).ConfigureAwait(false);
+            if (answer.Code == EnvironmentFailure && answer.Output.Trim() == "")
+            {
+                Unavailable[backend] = true;
+            }
+            return Cells(answer)[0];
+        }
+
+        private static List<Dictionary<string, object?>> Cells(Answer answer)
+        {
             if (answer.Code == 2 || answer.Code == 130 || answer.Output.Trim() == "")
             {
-                throw new PicklockException(Message(answer));
+                throw new PicklockException(answer.Code == 130 ? "the run was interrupted" : Message(answer));
             }
             if (!(SmallJson.Parse(answer.Output) is Dictionary<string, object?> document))
             {

@@ -12,7 +12,7 @@ namespace Picklock
     /// <summary>The cell of a run, compared with what the test requires.</summary>
     internal sealed class Judgement
     {
-        // Maximum number of lines of each worker's standard error in a failure.
+        // Maximum number of lines of each worker's output in a failure.
         private const int LastLines = 8;
 
         private static readonly Regex Plain = new Regex("^[\\w@%+=:,./-]+$");
@@ -49,7 +49,8 @@ namespace Picklock
             var statuses = Statuses;
             if (statuses.Values.All(status => status == "not-applicable"))
             {
-                throw new NotApplicableException(Skip($"{title} is not applicable: {Reason(statuses.Keys)}"));
+                throw new NotApplicableException(Skip(
+                    $"{title} is not applicable: {Features.Missing(statuses.Keys.Select(Verdict))}"));
             }
             var wrong = Wrong(statuses);
             var among = reference == null ? wrong.Select(one => one.Key) : statuses.Keys;
@@ -62,7 +63,8 @@ namespace Picklock
             if (unknown.Count > 0)
             {
                 var text = $"{title} cannot be judged: {string.Join(", ", unknown)} unknown: {Reason(unknown)}\n"
-                    + await Places().ConfigureAwait(false);
+                    + "On a busy machine, run fewer tests at a time, or skip such tests: RunSettings.SkipUnknown = true"
+                    + WorkerOutput() + "\n" + await Places().ConfigureAwait(false);
                 throw new InconclusiveException(settings.SkipUnknown ? Skip(text) : text);
             }
         }
@@ -90,14 +92,18 @@ namespace Picklock
             return settings.Expect.Where(one => statuses[one.Key] != one.Value).ToList();
         }
 
-        private string Reason(IEnumerable<string> properties) =>
-            properties.Select(property => Verdict(property).TryGetValue("story", out var story) ? story : null)
-                .OfType<List<object?>>().SelectMany(lines => lines).OfType<string>().FirstOrDefault() ?? "no reason is given";
+        private string Reason(IEnumerable<string> properties)
+        {
+            var stories = properties.Select(property => Verdict(property).TryGetValue("story", out var story) ? story : null);
+            var lines = stories.OfType<List<object?>>().SelectMany(lines => lines).OfType<string>().Distinct().ToList();
+            return lines.Count == 0 ? "no reason is given" : string.Join("; ", lines);
+        }
 
         private async Task<string> Failure(Dictionary<string, string> statuses, List<KeyValuePair<string, string>> wrong)
         {
             var found = wrong.Select(one => $"{one.Key} is {Described(one.Key)}, expected {one.Value}");
-            var text = new StringBuilder($"{title}: {string.Join("; ", found)}\n");
+            var text = new StringBuilder($"{title}: {await Story().ConfigureAwait(false)}{WorkerOutput()}\n");
+            text.Append(string.Join("; ", found)).Append('\n');
             if (reference != null)
             {
                 text.Append($"The reference lock {reference} would keep: {string.Join(", ", wrong.Select(one => one.Key))}.\n");
@@ -108,8 +114,7 @@ namespace Picklock
                     text.Append($"The reference lock does not keep these either, so they are not counted: {string.Join(", ", shared)}.\n");
                 }
             }
-            text.Append('\n').Append(await Story().ConfigureAwait(false)).Append(WorkerOutput()).Append('\n');
-            return text.Append(await Places().ConfigureAwait(false)).ToString();
+            return text.Append('\n').Append(await Places().ConfigureAwait(false)).ToString();
         }
 
         private string Described(string property)
@@ -118,14 +123,21 @@ namespace Picklock
             return verdict.TryGetValue("cause", out var cause) ? $"{verdict["status"]} ({cause})" : (string)verdict["status"]!;
         }
 
-        /// <summary>Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy,
-        /// and the deciding lines. It is the paragraph that begins with a mark, after the title.</summary>
+        /// <summary>Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding
+        /// lines. It is the paragraph that begins with a mark, after the title. Without a violation it is the whole
+        /// report.</summary>
         private async Task<string> Story()
         {
             var answer = await Engine.Call(new[] { "check", Saved }, CancellationToken.None).ConfigureAwait(false);
             var parts = answer.Output.Split(new[] { "\n\n" }, StringSplitOptions.None).Skip(1);
-            return (parts.FirstOrDefault(part => part.StartsWith("✘ ", StringComparison.Ordinal)) ?? answer.Output) + "\n";
+            var text = parts.FirstOrDefault(part => part.StartsWith("✘ ", StringComparison.Ordinal)) ?? answer.Output;
+            var program = await Program().ConfigureAwait(false);
+            return text.TrimEnd().Replace("(picklock explain", $"({program} explain") + "\n";
         }
+
+        /// <summary>Returns how the user can start the engine.</summary>
+        private static async Task<string> Program() =>
+            Engine.OnPath("picklock") != null ? "picklock" : Quoted(await Engine.FindPath().ConfigureAwait(false));
 
         private string WorkerOutput()
         {
@@ -142,7 +154,7 @@ namespace Picklock
             foreach (var pair in texts)
             {
                 var all = pair.Key.Split('\n');
-                lines.Append($"\n\nStandard error of {pair.Value}:\n");
+                lines.Append($"\n\nOutput of {pair.Value}:\n");
                 lines.Append(string.Join("\n", all.Skip(Math.Max(0, all.Length - LastLines)).Select(line => "  " + line)));
             }
             return lines.Append(texts.Count > 0 ? "\n" : "").ToString();
@@ -154,9 +166,10 @@ namespace Picklock
         {
             var words = new[] { "report", Saved, "--format", "html", "--out", directory };
             await Engine.Call(words, CancellationToken.None).ConfigureAwait(false);
-            var program = Engine.OnPath("picklock") != null ? "picklock" : await Engine.FindPath().ConfigureAwait(false);
+            var program = await Program().ConfigureAwait(false);
             var page = new Uri(Path.Combine(directory, "report.html")).AbsoluteUri;
-            return $"saved run  {Saved}\ntimeline   {page}\nrepeat     {Quoted(program)} replay {Quoted(Saved)} --trust";
+            return $"backend    {cell["backend"]}\nsaved run  {Saved}\ntimeline   {page}\n"
+                + $"repeat     {program} replay {Quoted(Saved)} --trust";
         }
 
         public static string Quoted(string word) => Plain.IsMatch(word) ? word : "'" + word.Replace("'", "'\\''") + "'";

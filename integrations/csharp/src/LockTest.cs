@@ -12,8 +12,8 @@ namespace Picklock
     /// <summary>Settings of a run.</summary>
     public sealed class RunSettings
     {
-        /// <summary>The built-in lock whose properties the lock must keep. Default: set-nx-px, or redlock with several
-        /// nodes.</summary>
+        /// <summary>The built-in lock whose properties the lock must keep. Default: set-nx-px, redlock with several nodes,
+        /// and semaphore, rwlock or leader for a lock of that kind.</summary>
         public string? Reference { get; set; }
 
         /// <summary>Required statuses, in place of a reference: { "lease", "held" }.</summary>
@@ -31,14 +31,22 @@ namespace Picklock
 
         public IDictionary<string, string> Options { get; } = new SortedDictionary<string, string>();
 
-        /// <summary>Directory of the failed runs, from the output of the tests.</summary>
+        /// <summary>Directory of the runs that failed or could not be judged, from the output of the tests.</summary>
         public string Out { get; set; } = ".picklock";
 
         /// <summary>Whether to skip an inconclusive run. By default it fails.</summary>
         public bool SkipUnknown { get; set; }
 
-        /// <summary>Ends the run.</summary>
-        public CancellationToken Cancellation { get; set; }
+        /// <summary>Ends the run. Default: the token of the test with xUnit 3.</summary>
+        public CancellationToken Cancellation { get; set; } = TestToken();
+
+        // TestContext.Current.CancellationToken of xUnit 3, on which this package does not depend.
+        private static CancellationToken TestToken()
+        {
+            var context = Type.GetType("Xunit.TestContext, xunit.v3.core")?.GetProperty("Current")?.GetValue(null);
+            var token = context?.GetType().GetInterface("Xunit.ITestContext")?.GetProperty("CancellationToken");
+            return token?.GetValue(context) is CancellationToken found ? found : CancellationToken.None;
+        }
     }
 
     /// <summary>Runs a lock through scenarios.</summary>
@@ -51,7 +59,24 @@ namespace Picklock
 
         /// <summary>Returns the scenarios with these names, which may be patterns such as late-*, or paths of
         /// files.</summary>
-        public static IEnumerable<object[]> Scenarios(params string[] names) => Plan("--scenario", string.Join(",", names), "set-nx-px");
+        public static IEnumerable<object[]> Scenarios(params string[] names) => ScenariosFor("set-nx-px", names);
+
+        /// <summary>Like Scenarios, for a lock of another kind than this: semaphore, rwlock or leader.</summary>
+        public static IEnumerable<object[]> ScenariosFor(string reference, params string[] names) =>
+            names.SelectMany(name => Named(name, reference)).Distinct().Select(name => new object[] { name }).ToList();
+
+        // xUnit hides the message of data that cannot be made, so the run of an unknown scenario gives it.
+        private static IEnumerable<string> Named(string name, string reference)
+        {
+            try
+            {
+                return Plan("--scenario", name, reference).Select(row => (string)row[0]);
+            }
+            catch (PicklockException)
+            {
+                return new[] { name };
+            }
+        }
 
         private static IEnumerable<object[]> Plan(string flag, string value, string reference)
         {
@@ -66,9 +91,8 @@ namespace Picklock
             where TLock : ILock
         {
             settings = settings ?? new RunSettings();
-            var several = settings.Nodes == 1 ? "set-nx-px" : "redlock";
-            var reference = settings.Expect.Count > 0 ? null : settings.Reference ?? several;
             var type = typeof(TLock);
+            var reference = settings.Expect.Count > 0 ? null : settings.Reference ?? Standard(type, settings.Nodes);
             var name = Regex.Replace(type.Name, "[^A-Za-z0-9._-]", "_");
             var directory = Path.Combine(Path.GetFullPath(settings.Out), FileName(type.FullName!), FileName(scenario));
             Delete(directory);
@@ -83,7 +107,7 @@ namespace Picklock
             };
             words.AddRange(reference == null ? new string[0] : new[] { "--reference", reference });
             words.AddRange(settings.Ttl == null ? new string[0] : new[] { "--ttl", settings.Ttl });
-            var cell = (await Engine.Cells(words, settings.Cancellation).ConfigureAwait(false))[0];
+            var cell = await Engine.Cell(settings.Backend, words, settings.Cancellation).ConfigureAwait(false);
             if (cell.TryGetValue("run_dir", out var runDirectory) && runDirectory is string saved)
             {
                 Directory.Move(Path.Combine(directory, "runs", saved), Path.Combine(directory, "run"));
@@ -93,6 +117,17 @@ namespace Picklock
             await judgement.Check().ConfigureAwait(false);
             Delete(directory);
             return judgement.Statuses;
+        }
+
+        /// <summary>Returns the built-in lock that a lock of this class is compared with by default.</summary>
+        private static string Standard(Type type, int nodes)
+        {
+            var kind = PicklockAdapter.KindOf(type);
+            if (kind != "mutex")
+            {
+                return kind;
+            }
+            return nodes == 1 ? "set-nx-px" : "redlock";
         }
 
         /// <summary>Returns the table that defines the lock for the engine: how its worker is started.</summary>
@@ -111,6 +146,9 @@ namespace Picklock
             var text = new StringBuilder($"[impl.{Toml(name)}]\n");
             text.Append($"command = {Toml(string.Join(" ", command.Select(Judgement.Quoted)))}\n");
             text.Append($"directory = {Toml(Directory.GetCurrentDirectory())}\nnodes = {settings.Nodes}\n");
+            text.Append($"kind = {Toml(PicklockAdapter.KindOf(type))}\n");
+            // The files of the diagnostics would stay after a worker that a fault kills.
+            text.Append("environment = { DOTNET_EnableDiagnostics = \"0\" }\n");
             if (settings.Options.Count > 0)
             {
                 var pairs = settings.Options.Select(option => $"{Toml(option.Key)} = {Toml(option.Value)}");

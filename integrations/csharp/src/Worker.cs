@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Linq;
 using System.Reflection;
+using System.Runtime.ExceptionServices;
 using System.Threading.Tasks;
 
 namespace Picklock
@@ -37,7 +38,8 @@ namespace Picklock
                     }
                     catch (TargetInvocationException problem) when (problem.InnerException != null)
                     {
-                        throw new PicklockException($"{problem.InnerException.GetType().Name}: {problem.InnerException.Message}");
+                        // Keeps the lines of the constructor.
+                        ExceptionDispatchInfo.Capture(problem.InnerException).Throw();
                     }
                 }
             }

@@ -20,6 +20,47 @@ public class Chatty(string[] nodes) : TryLock
     public override async Task<bool?> Release(string key, string token) => await redis.KeyDeleteAsync(key);
 }
 
+/// <summary>A semaphore that counts its holders.</summary>
+public class Counter(string[] nodes) : TryLock, ISemaphore
+{
+    readonly IDatabase redis = ConnectionMultiplexer.Connect(new Uri(nodes[0]).Authority).GetDatabase();
+    int capacity;
+
+    public void SetCapacity(int permits) => capacity = permits;
+
+    public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
+    {
+        if (await redis.StringIncrementAsync(key) <= capacity)
+        {
+            return Guid.NewGuid().ToString();
+        }
+        await redis.StringDecrementAsync(key);
+        return null;
+    }
+
+    public override async Task<bool?> Release(string key, string token)
+    {
+        await redis.StringDecrementAsync(key);
+        return null;
+    }
+}
+
+/// <summary>A leader election whose leader acts without a look at the key.</summary>
+public class TrustfulLeader(string[] nodes) : TryLock, ILeaderElection
+{
+    readonly IDatabase redis = ConnectionMultiplexer.Connect(new Uri(nodes[0]).Authority).GetDatabase();
+
+    public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
+    {
+        var token = Guid.NewGuid().ToString();
+        return await redis.StringSetAsync(key, token, ttl, When.NotExists) ? token : null;
+    }
+
+    public Task<Acting> Act(string key, string token) => Task.FromResult(new Acting());
+
+    public override async Task<bool?> Release(string key, string token) => await redis.KeyDeleteAsync(key);
+}
+
 public class Failing : TryLock
 {
     public Failing(string[] nodes) => throw new InvalidOperationException("no such setting");
@@ -60,6 +101,23 @@ public class FrontEndTests
     }
 
     [Fact]
+    public async Task SemaphoreIsComparedWithASemaphore()
+    {
+        Assert.Equal("held", (await LockTest.Run<Counter>("permits", Process()))["exclusion"]);
+        var names = LockTest.Profile("quick", "semaphore").Select(row => (string)row[0]).ToHashSet();
+        Assert.Contains("permits-pause", names);
+        Assert.Equal("permits", LockTest.ScenariosFor("semaphore", "permits").Single()[0]);
+    }
+
+    [Fact]
+    public async Task LeaderThatDoesNotLookIsAViolation()
+    {
+        var problem = await Assert.ThrowsAsync<ViolationException>(
+            () => LockTest.Run<TrustfulLeader>("leader-pause", Process()));
+        Assert.Contains("The reference lock leader would keep: exclusion", problem.Message);
+    }
+
+    [Fact]
     public async Task MissingFeatureIsNotApplicable() =>
         await Assert.ThrowsAsync<NotApplicableException>(() => LockTest.Run<Chatty>("reentrant", Process()));
 
@@ -80,6 +138,17 @@ public class FrontEndTests
     [Fact]
     public void ProfileNamesItsScenarios() => Assert.Superset(
         new HashSet<string> { "calm", "gc-pause" }, LockTest.Profile("quick").Select(row => (string)row[0]).ToHashSet());
+
+    [Fact]
+    public void EndOfTheTestEndsTheRun()
+    {
+        Assert.True(TestContext.Current.CancellationToken.CanBeCanceled);
+        Assert.Equal(TestContext.Current.CancellationToken, new RunSettings().Cancellation);
+    }
+
+    [Fact]
+    public void UnknownScenarioIsInTheData() =>
+        Assert.Equal("no-such-scenario", LockTest.Scenarios("no-such-scenario").Single()[0]);
 
     [Fact]
     public async Task CancelledRunLeavesNoProcess()

@@ -70,6 +70,20 @@ test("expectation accepts a known violation", async () => {
   assert.equal(verdicts.exclusion, "violated");
 });
 
+test("semaphore is compared with a semaphore", async () => {
+  const verdicts = await run(lock("counter"), "permits", { ...settings(), kind: "semaphore" });
+  assert.equal(verdicts.exclusion, "held");
+  const titles = [];
+  scenarios((title) => titles.push(title), lock("counter"), { kind: "semaphore" });
+  assert.ok(titles.includes("counter: permits-pause") && !titles.includes("counter: gc-pause"), String(titles));
+});
+
+test("leader that does not look is a violation", async () => {
+  await assert.rejects(run(lock("trustful_leader"), "leader-pause", { ...settings(), kind: "leader" }), (problem) => {
+    return problem instanceof Violation && problem.message.includes("The reference lock leader would keep: exclusion");
+  });
+});
+
 test("feature that is not offered is not applicable", async () => {
   await assert.rejects(run(lock("chatty"), "reentrant", settings()), NotApplicable);
 });

@@ -12,12 +12,24 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ._adapter import kind_of
+from ._features import missing
+
 __version__ = "0.1.0"
 
 # Seconds that an interrupted engine has to end its servers and workers.
 PATIENCE = 15
 
-# Maximum number of lines of each worker's standard error in a failure.
+# Asks the engine to end when its standard input is closed, which happens even if this process is killed.
+END_WITH_STDIN = {"PICKLOCK_END_WITH_STDIN": "1"}
+
+# Exit code of an engine that cannot start a run, because of what is installed.
+ENVIRONMENT = 4
+
+# Requested backends with which no run can take place, for example without Redis.
+_unavailable = set()
+
+# Maximum number of lines of each worker's output in a failure.
 LAST_LINES = 8
 
 
@@ -101,12 +113,15 @@ def main():
 def call(*arguments):
     """Runs the engine. Returns its exit code, standard output and standard error. Interrupted, it ends the engine."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen([engine(), *arguments], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        process = subprocess.Popen([engine(), *arguments], stdin=subprocess.PIPE, stdout=out, stderr=err,
+                                   env={**os.environ, **END_WITH_STDIN})
         try:
             code = process.wait()
         except BaseException:
             _end(process)
             raise
+        finally:
+            process.stdin.close()
         texts = []
         for file in (out, err):
             file.seek(0)
@@ -125,10 +140,25 @@ def _end(process):
 
 def document(*arguments):
     """Runs the engine, and returns its JSON document."""
-    code, out, err = call(*arguments)
-    if code in (2, 130) or not out.strip():
+    return _parsed(*call(*arguments))
+
+
+def _parsed(code, out, err):
+    if code == 130:
+        raise PicklockError("the run was interrupted")
+    if code == 2 or not out.strip():
         raise PicklockError(_message(err) or f"the engine ended with exit code {code}")
     return json.loads(out)
+
+
+def _run_document(backend, *arguments):
+    """Runs a scenario, and returns its document. If the engine can run nothing, the next runs fail at once."""
+    if backend in _unavailable:
+        raise PicklockError(f"no run can take place with the backend {backend}: the first failed test has the reason")
+    code, out, err = call(*arguments)
+    if code == ENVIRONMENT and not out.strip():
+        _unavailable.add(backend)
+    return _parsed(code, out, err)
 
 
 def _message(text):
@@ -138,8 +168,11 @@ def _message(text):
     return "\n".join(lines[first:]).replace("picklock: ", "", 1)
 
 
-def standard(nodes):
-    """Returns the built-in lock that a lock on this number of nodes is compared with by default."""
+def standard(lock, nodes):
+    """Returns the built-in lock that a lock of this class is compared with by default."""
+    kind = kind_of(lock)
+    if kind != "mutex":
+        return kind
     return "set-nx-px" if nodes == 1 else "redlock"
 
 
@@ -155,10 +188,10 @@ def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, 
     """Runs a lock through a scenario, and raises a `Violation` if it fails.
 
     With `expect`, such as {"lease": "held"}, these properties must have these statuses. Without it, the lock must keep
-    each property that the built-in lock `reference` keeps; by default that is `set-nx-px`, or `redlock` for a lock on
-    several nodes.
+    each property that the built-in lock `reference` keeps. By default that is `set-nx-px`, `redlock` for a lock on several
+    nodes, and `semaphore`, `rwlock` or `leader` for a lock of that kind.
     """
-    reference = None if expect else reference or standard(nodes)
+    reference = None if expect else reference or standard(lock, nodes)
     directory = Path(out).absolute() / _file_name(f"{lock.__module__}.{lock.__qualname__}") / _file_name(scenario)
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -169,7 +202,7 @@ def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, 
                  str(seed), "--backend", backend, "--json", "--quiet", "--out", str(directory / "runs")]
     arguments += ["--reference", reference] if reference else []
     arguments += ["--ttl", ttl] if ttl else []
-    cell = document(*arguments)["cells"][0]
+    cell = _run_document(backend, *arguments)["cells"][0]
     if "run_dir" in cell:
         (directory / "runs" / cell["run_dir"]).rename(directory / "run")
         shutil.rmtree(directory / "runs")
@@ -184,7 +217,7 @@ def _judge(lock, scenario, cell, reference, expect, directory):
     if "error" in cell:
         raise PicklockError("\n".join([f"{title} did not run: {cell['error']}", *_worker_output(directory)]))
     if all(verdict["status"] == "not-applicable" for verdict in verdicts.values()):
-        raise NotApplicable(f"{title} is not applicable: {_reason(verdicts, 'not-applicable')}")
+        raise NotApplicable(f"{title} is not applicable: {missing(verdicts)}")
     if expect:
         unknown_names = sorted(set(expect) - set(verdicts))
         if unknown_names:
@@ -200,20 +233,23 @@ def _judge(lock, scenario, cell, reference, expect, directory):
         result = Result(scenario, cell)
         raise Violation(_failure(title, result, failed, reference, cell, directory), result)
     if open_:
-        raise Inconclusive(f"{title} cannot be judged: {', '.join(open_)} unknown: {_reason(verdicts, 'unknown')}\n"
-                           + _places(directory))
+        lines = [f"{title} cannot be judged: {', '.join(open_)} unknown: {_reason(verdicts)}",
+                 "On a busy machine, run fewer tests at a time, or skip such tests: picklock_unknown = \"skip\".",
+                 *_worker_output(directory), "", _places(directory, cell)]
+        raise Inconclusive("\n".join(lines))
 
 
 def _failure(title, result, failed, reference, cell, directory):
     found = [f"{name} is {_described(result.verdicts[name])}, expected {wanted}" for name, wanted in failed.items()]
-    lines = [f"{title}: {'; '.join(found)}"]
+    first, *rest = story(str(directory / "run"))
+    lines = [f"{title}: {first}", *rest, *_worker_output(directory), "", "; ".join(found)]
     if reference:
         lines.append(f"The reference lock {reference} would keep: {', '.join(failed)}.")
         shared = [name for name, wanted in cell["expected"].items()
                   if wanted == "any" and result[name] == "violated"]
         if shared:
             lines.append(f"The reference lock does not keep these either, so they are not counted: {', '.join(shared)}.")
-    lines += ["", *story(str(directory / "run")), *_worker_output(directory), "", _places(directory)]
+    lines += ["", _places(directory, cell)]
     return "\n".join(lines)
 
 
@@ -222,17 +258,23 @@ def _described(verdict):
     return f"{verdict['status']} ({cause})" if cause else verdict["status"]
 
 
-def _reason(verdicts, status):
-    return next((line for verdict in verdicts.values() if verdict["status"] == status
-                 for line in verdict.get("story", ())), "no reason is given")
+def _reason(verdicts):
+    lines = [line for verdict in verdicts.values() if verdict["status"] == "unknown" for line in verdict.get("story", ())]
+    return "; ".join(dict.fromkeys(lines)) or "no reason is given"
 
 
 def story(run_dir):
-    """Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
-    deciding lines. It is the paragraph that begins with a mark, after the title."""
+    """Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines. It
+    is the paragraph that begins with a mark, after the title. Without a violation it is the whole report."""
     text = call("check", run_dir)[1]
-    answers = [part for part in text.split("\n\n")[1:] if part.startswith("✘ ")]
-    return (answers or [text])[0].splitlines()
+    parts = text.split("\n\n")[1:]
+    answers = [part for part in parts if part.startswith("✘ ")] or [text]
+    return answers[0].replace("(picklock explain", f"({_command()} explain").splitlines() or ["no report"]
+
+
+def _command():
+    """Returns how the user can start the engine."""
+    return "picklock" if shutil.which("picklock") else engine()
 
 
 def _worker_output(directory):
@@ -241,18 +283,17 @@ def _worker_output(directory):
         text = log.read_text(encoding="utf-8", errors="replace").strip()
         if text and text not in seen:
             seen.add(text)
-            lines += ["", f"Standard error of {log.stem.replace('-', ' ')}:"]
+            lines += ["", f"Output of {log.stem.replace('-', ' ')}:"]
             lines += [f"  {line}" for line in text.splitlines()[-LAST_LINES:]]
     return lines
 
 
-def _places(directory):
+def _places(directory, cell):
     run_dir = directory / "run"
     call("report", str(run_dir), "--format", "html", "--out", str(directory))
     page = directory / "report.html"
-    program = "picklock" if shutil.which("picklock") else engine()
-    return "\n".join([f"saved run  {_short(run_dir)}", f"timeline   {page.as_uri()}",
-                      f"repeat     {program} replay {shlex.quote(_short(run_dir))} --trust"])
+    return "\n".join([f"backend    {cell['backend']}", f"saved run  {_short(run_dir)}", f"timeline   {page.as_uri()}",
+                      f"repeat     {_command()} replay {shlex.quote(_short(run_dir))} --trust"])
 
 
 def _short(path):
@@ -275,7 +316,7 @@ def _table(lock, nodes, options):
     package = str(Path(__file__).absolute().parent.parent)
     path = os.pathsep.join(dict.fromkeys([*(str(Path(each or ".").absolute()) for each in sys.path), package]))
     lines = [f"[impl.{json.dumps(lock.__name__)}]", f"command = {_toml(shlex.join(command))}",
-             f"directory = {_toml(os.getcwd())}", f"nodes = {nodes}",
+             f"directory = {_toml(os.getcwd())}", f"nodes = {nodes}", f"kind = {_toml(kind_of(lock))}",
              f"environment = {{ PYTHONPATH = {_toml(path)} }}"]
     if options:
         pairs = ", ".join(f"{_toml(key)} = {_toml(str(value))}" for key, value in options.items())

@@ -13,6 +13,12 @@ class Lock:
     itself. Define release(key, token), which returns True, False if the lock was no longer held, or None if the library
     does not report it. Define extend(key, token, ttl_ms), which returns True or False, if the lock can be extended.
 
+    A semaphore defines set_capacity(permits), which is called before the first acquisition with the number of permits that
+    it may grant at the same time, and, if one acquisition can take several, acquire_permits(key, permits, ttl_ms, wait_ms).
+    A read/write lock defines acquire_shared(key, ttl_ms, wait_ms), which lets a reader in. A leader election defines
+    act(key, token), which is called before each act of the leader: it returns the epoch, True if there are no epochs, or
+    None if the client does not lead any more.
+
     A method can return a `Grant` in place of a token, and raise `Definite` if it certainly changed nothing.
     """
 
@@ -68,11 +74,16 @@ def adapted(lock_class):
             return Grant(token, asked_at=asked_at)
         return as_grant(result)
 
-    def acquire(self, key, ttl_ms, wait_ms):
-        return as_grant(lock_class.acquire(self, key, ttl_ms, wait_ms))
+    def acquiring(name):
+        function = getattr(lock_class, name)
 
-    async def acquire_async(self, key, ttl_ms, wait_ms):
-        return as_grant(await lock_class.acquire(self, key, ttl_ms, wait_ms))
+        def acquire(self, *arguments):
+            return as_grant(function(self, *arguments))
+
+        async def acquire_async(self, *arguments):
+            return as_grant(await function(self, *arguments))
+
+        return acquire_async if asyncio.iscoroutinefunction(function) else acquire
 
     def extend(self, key, token, ttl_ms):
         asked_at = time.monotonic()
@@ -82,7 +93,8 @@ def adapted(lock_class):
         asked_at = time.monotonic()
         return granted(await lock_class.extend(self, key, token, ttl_ms), token, asked_at)
 
-    methods = {"acquire": acquire_async if asyncio.iscoroutinefunction(lock_class.acquire) else acquire}
+    names = ("acquire", "acquire_permits", "acquire_shared")
+    methods = {name: acquiring(name) for name in names if hasattr(lock_class, name)}
     if hasattr(lock_class, "extend"):
         methods["extend"] = extend_async if asyncio.iscoroutinefunction(lock_class.extend) else extend
     return type(lock_class.__name__, (lock_class,), methods)

@@ -13,7 +13,7 @@ class Suite:
 
     def names(self):
         """Returns the names of the scenarios, in the order of the catalog."""
-        reference = self.settings.get("reference") or _engine.standard(self.settings.get("nodes", 1))
+        reference = self.settings.get("reference") or _engine.standard(self.lock, self.settings.get("nodes", 1))
         return [each["scenario"] for each in _engine.plan(**self.selection, reference=reference)]
 
 

@@ -69,3 +69,33 @@ class LeavesThreads(Silent):
         if os.fork() == 0:
             time.sleep(600)
             os._exit(0)
+
+
+class Counter(picklock.Lock):
+    """A semaphore that counts its holders."""
+
+    def __init__(self, nodes, timeout_ms, options):
+        self.redis = redis.Redis.from_url(nodes[0], socket_timeout=timeout_ms / 1000)
+
+    def set_capacity(self, permits):
+        self.capacity = permits
+
+    def try_acquire(self, key, ttl_ms):
+        if self.redis.incr(key) <= self.capacity:
+            return secrets.token_hex(8)
+        self.redis.decr(key)
+        return None
+
+    def release(self, key, token):
+        self.redis.decr(key)
+
+
+class TrustfulLeader(Chatty):
+    """A leader election whose leader acts without a look at the key."""
+
+    def try_acquire(self, key, ttl_ms):
+        token = secrets.token_hex(8)
+        return token if self.redis.set(key, token, nx=True, px=ttl_ms) else None
+
+    def act(self, key, token):
+        return True

@@ -103,6 +103,17 @@ def test_expectation_accepts_a_known_violation(tmp_path):
     assert not list(tmp_path.rglob("run.json"))
 
 
+def test_semaphore_is_compared_with_a_semaphore(tmp_path):
+    assert picklock.run(locks.Counter, "permits", out=tmp_path, **PROCESS)["exclusion"] == "held"
+    names = picklock.scenarios(locks.Counter, profile="quick").picklock_suite.names()
+    assert "permits-pause" in names and "gc-pause" not in names
+
+
+def test_leader_that_does_not_look_is_a_violation(tmp_path):
+    with pytest.raises(picklock.Violation, match="The reference lock leader would keep: exclusion"):
+        picklock.run(locks.TrustfulLeader, "leader-pause", out=tmp_path, **PROCESS)
+
+
 def test_token_of_another_type_is_in_the_failure(tmp_path):
     with pytest.raises((picklock.Violation, picklock.PicklockError), match="a lock returns its token as text"):
         picklock.run(locks.WrongToken, "calm", out=tmp_path, **PROCESS)

@@ -1,6 +1,9 @@
 //! The faults that each cause needs.
 
-use picklock_scenarios::FaultKind;
+use picklock_scenarios::{
+    Action, DataAction, FaultKind, FaultPlan, LeaseDuration, LinkAction, NodeAction, Resource,
+    ServerError, WorkerAction,
+};
 use picklock_verdicts::check::Cause;
 
 use Effect::{Fails, Kills, Late, Loses};
@@ -34,31 +37,41 @@ enum Effect {
     Damages,
 }
 
-/// Returns the effects of a kind of fault. A new kind needs a row.
-fn effects(kind: FaultKind) -> &'static [Effect] {
-    match kind {
-        FaultKind::PauseClient
-        | FaultKind::PauseTask
-        | FaultKind::Delay
-        | FaultKind::Hold
-        | FaultKind::Drop
-        | FaultKind::Cut
-        | FaultKind::Partition
-        | FaultKind::PauseNode => &[Late],
-        FaultKind::Answer
-        | FaultKind::FalseAnswer
-        | FaultKind::Exhaust
-        | FaultKind::FlushScripts => &[Fails],
-        FaultKind::CrashNode | FaultKind::Failover | FaultKind::SentinelFailover => &[Fails, Loses],
-        FaultKind::CutReplication => &[Loses, Effect::Unreplicates],
-        FaultKind::Evict | FaultKind::FlushAll | FaultKind::ClockJump | FaultKind::ClockSkew => {
-            &[Loses]
-        }
-        FaultKind::CrashClient | FaultKind::TerminateClient => &[Kills],
-        FaultKind::LateWrite
-        | FaultKind::LateCommit
-        | FaultKind::UncheckedWrite
-        | FaultKind::StaleRead => &[Effect::Damages],
+/// Returns the effects of a kind of fault: those of its actions.
+fn effects(kind: FaultKind) -> Vec<Effect> {
+    // An effect depends on the kinds of the actions, so the values of the fields do not matter.
+    let plan = FaultPlan {
+        by: Some(LeaseDuration::ZERO.into()),
+        error: Some(ServerError::Loading),
+        what: Some(Resource::Memory),
+        ..FaultPlan::new(kind)
+    };
+    let actions = plan.actions().unwrap_or_default();
+    let effects = actions.iter().flat_map(|action| effects_of_action(action));
+    effects.copied().collect()
+}
+
+fn effects_of_action(action: &Action) -> &'static [Effect] {
+    match action {
+        Action::Worker(WorkerAction::Freeze | WorkerAction::Block(_)) => &[Late],
+        Action::Worker(WorkerAction::Kill | WorkerAction::Terminate) => &[Kills],
+        Action::Node(NodeAction::Pause) => &[Late],
+        Action::Node(
+            NodeAction::Crash | NodeAction::FailOver | NodeAction::FailOverBySentinels,
+        ) => &[Fails, Loses],
+        Action::Node(NodeAction::CutReplication) => &[Loses, Effect::Unreplicates],
+        Action::Data(DataAction::Evict(_) | DataAction::FlushAll) => &[Loses],
+        Action::Data(DataAction::FlushScripts | DataAction::Exhaust(_)) => &[Fails],
+        Action::Link(LinkAction::Answer { .. }) => &[Fails],
+        Action::Link(
+            LinkAction::Delay { .. }
+            | LinkAction::Drop
+            | LinkAction::Hold
+            | LinkAction::Partition
+            | LinkAction::Reset,
+        ) => &[Late],
+        Action::ShiftClocks(_) => &[Loses],
+        Action::Stock(_) => &[Effect::Damages],
     }
 }
 
@@ -239,5 +252,17 @@ pub fn needs(cause: Cause) -> Needs {
             &[Late, Fails, Loses, Kills, Effect::Damages],
             "it names no cause",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_fault_has_effects() {
+        for kind in FaultKind::all() {
+            assert!(!effects(kind).is_empty(), "{}", kind.as_str());
+        }
     }
 }

@@ -261,7 +261,7 @@ fn overlaps(timeline: &Timeline<'_>, window: Window) -> Vec<(u64, u64)> {
     for (index, one) in holds.iter().enumerate() {
         for other in holds[..index]
             .iter()
-            .filter(|it| it.key == one.key && it.worker != one.worker)
+            .filter(|it| it.lock == one.lock && it.worker != one.worker)
         {
             let (from_ns, to_ns) = (
                 one.begin_ns.max(other.begin_ns),

@@ -1,9 +1,9 @@
 //! An independent judge of runs.
 //!
-//! It was written from the definitions of the properties and causes alone (design notes that are not in this
-//! repository, and the pages of `picklock explain`), by an author who had not read the checkers. It draws random
-//! scenarios, locks and seeds, simulates them, judges the history from its JSON lines with its own simple, quadratic
-//! code, and compares its answers with Picklock's, for each property and cause.
+//! It was written from the definitions of the properties and causes alone, which are in `docs/verdicts.md` and the
+//! pages of `picklock explain`, by an author who had not read the checkers. It draws random scenarios, locks and seeds,
+//! simulates them, judges the history from its JSON lines with its own simple, quadratic code, and compares its answers
+//! with Picklock's, for each property and cause.
 //!
 //! The default run is small, has a fixed seed and belongs to the quick tier. The long form is:
 //!

@@ -45,7 +45,7 @@ fn main() {
             run_dir: "long".into(),
             record,
             history: Some(history),
-            proxy: None,
+            command_log: None,
             has_repro: false,
         }];
         let clock = Clock::start();

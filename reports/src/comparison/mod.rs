@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::cell_status::title;
 use crate::escape::visible;
-use crate::formats::FormatError;
+use crate::format::FormatError;
 use crate::matrix::lock_with_options;
 use crate::statistics::estimate;
 

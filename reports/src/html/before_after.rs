@@ -14,7 +14,7 @@ use crate::comparison::{
     Change, ChangedStory, Comparison, Direction, METHOD, OtherServer, Parameter, Place, Ratio,
     describe_ratio, headline, percentile,
 };
-use crate::formats::{File, FormatError};
+use crate::format::{File, FormatError};
 use crate::report_input::ReportInput;
 use crate::responsibility::Blame;
 

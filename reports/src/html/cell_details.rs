@@ -196,7 +196,7 @@ pub(super) fn cell_ids(cells: &[Cell]) -> Vec<String> {
 
 fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
     let history = found.and_then(|evidence| evidence.history.as_ref());
-    let proxy = found.and_then(|evidence| evidence.proxy.as_ref());
+    let proxy = found.and_then(|evidence| evidence.command_log.as_ref());
     let timeline = history.map(Timeline::new);
     let track =
         (timeline.as_ref()).map(|timeline| timeline_data(timeline, proxy, &cell.verdicts, room));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use picklock_scenarios::FaultKind;
 use picklock_verdicts::timeline::{FaultSpan, Timeline};
 use serde::Serialize;
 
@@ -79,7 +80,9 @@ fn changes_of<'a>(
 ) -> impl Iterator<Item = (u64, usize, Change<'a>)> + use<'a> {
     let began = match fault.clock {
         Some(shift) => Some(Change::Set(shift.by_ns, fault.detail)),
-        None if fault.fault == "failover" => Some(Change::Replaced),
+        None if FaultKind::named(fault.fault) == Some(FaultKind::Failover) => {
+            Some(Change::Replaced)
+        }
         None => None,
     };
     // A fault that could not be applied has not changed the clock.

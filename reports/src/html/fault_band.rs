@@ -1,6 +1,6 @@
 //! Faults, each drawn as a band over its duration.
 
-use picklock_verdicts::timeline::{FaultSpan, Timeline, is_instantaneous};
+use picklock_verdicts::timeline::{FaultSpan, Timeline, ends_clients, is_instantaneous};
 use serde::Serialize;
 
 use super::name::{name, sentence};
@@ -24,7 +24,7 @@ pub(super) struct FaultBand {
 pub(super) fn fault_bands(timeline: &Timeline<'_>) -> Vec<FaultBand> {
     let band = |span: &FaultSpan<'_>| FaultBand {
         from_ns: span.began_ns,
-        to_ns: if is_instantaneous(span.fault) && span.fault != "crash-client" {
+        to_ns: if is_instantaneous(span.fault) && !ends_clients(span.fault) {
             span.began_ns
         } else {
             span.ended_ns.unwrap_or(timeline.end_ns())

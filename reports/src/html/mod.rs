@@ -50,7 +50,7 @@ mod value_rows;
 
 use askama::Template;
 
-use crate::formats::{File, Format, FormatError};
+use crate::format::{File, Format, FormatError};
 use crate::report_input::ReportInput;
 
 pub use before_after::{comparison_file, comparison_page};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use picklock_scenarios::{Affects, FaultKind};
 use picklock_verdicts::history::EventKind;
 use picklock_verdicts::timeline::Timeline;
 use serde::Serialize;
@@ -45,13 +46,13 @@ pub(super) fn node_rows(
         })
         .collect();
     for fault in faults.iter().filter(|fault| !fault.has_offset) {
-        let state = match fault.kind.as_str() {
-            "pause-node" => "frozen",
-            "crash-node" => "down",
-            "failover" | "cut-replication" => "role",
-            "clock-jump" => "clock",
+        let state = match FaultKind::named(&fault.kind) {
+            Some(FaultKind::PauseNode) => "frozen",
+            Some(FaultKind::CrashNode) => "down",
+            Some(FaultKind::Failover | FaultKind::CutReplication) => "role",
+            Some(FaultKind::ClockJump) => "clock",
             // Faults of links are shown as bands over all lanes.
-            "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "partition" => continue,
+            Some(kind) if kind.affects() == Affects::Links => continue,
             _ => "other",
         };
         // A new role and a wrong clock last until the end of the run.

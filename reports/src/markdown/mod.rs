@@ -9,7 +9,7 @@ pub mod quoted;
 mod scorecard;
 mod sections;
 
-use crate::formats::{File, Format, FormatError};
+use crate::format::{File, Format, FormatError};
 use crate::inert::Inert;
 use crate::report_input::ReportInput;
 

@@ -40,16 +40,16 @@ pub(super) fn orphans(timeline: &Timeline<'_>) -> Vec<Orphan> {
     }
     let mut grants: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for hold in holds {
-        grants.entry(hold.key).or_default().push(hold.begin_ns);
+        grants.entry(hold.lock).or_default().push(hold.begin_ns);
     }
     let waits = waits(operations);
     let end_ns = timeline.end_ns();
     let orphans = orphaned_holds.into_iter().map(|hold| {
-        let grants = grants.get(&hold.key).map_or(&[][..], Vec::as_slice);
+        let grants = grants.get(&hold.lock).map_or(&[][..], Vec::as_slice);
         let next = grants.partition_point(|begin_ns| *begin_ns <= hold.end_ns);
         let granted_ns = grants.get(next).copied();
         let until_ns = granted_ns.unwrap_or(end_ns);
-        let waits = waits.get(&hold.key).map_or(&[][..], Vec::as_slice);
+        let waits = waits.get(&hold.lock).map_or(&[][..], Vec::as_slice);
         Orphan {
             worker: hold.worker,
             from_ns: hold.end_ns,
@@ -66,7 +66,7 @@ fn waits(operations: &[Operation]) -> BTreeMap<u32, Vec<(u64, u64)>> {
     let mut requests: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
     let waits = operations.iter();
     for wait in waits.filter(|wait| wait.kind == OperationKind::Acquire) {
-        let spans = requests.entry(wait.key).or_default();
+        let spans = requests.entry(wait.lock).or_default();
         spans.push((wait.requested_at_ns, wait.ended_at_ns));
     }
     let merge = |(key, spans)| (key, merged(spans));

@@ -32,7 +32,7 @@ type WaitKey = (u32, Option<u64>);
 impl Waits {
     /// Records the end of a request to acquire, and returns the worker's wait for this key so far.
     pub(super) fn end_request(&mut self, operation: &Operation) -> LongestWait {
-        let wait_key = (operation.key, operation.intended_ns);
+        let wait_key = (operation.lock, operation.intended_ns);
         let since_ns = match self.since.get(&operation.worker) {
             Some((before, since_ns)) if *before == wait_key => *since_ns,
             _ => operation.wanted_ns(),

@@ -108,7 +108,7 @@ fn lanes_of_lock<'a>(
     window: &Window,
 ) -> Vec<&'a NodeLane> {
     let attempts: HashSet<(usize, u64)> = (timeline.operations().iter())
-        .filter(|one| one.kind == OperationKind::Acquire && one.key == window.key)
+        .filter(|one| one.kind == OperationKind::Acquire && one.lock == window.key)
         .map(|one| (one.worker, one.op))
         .collect();
     let belongs_to_lock = |lane: &NodeLane, span: &ValueSpan| {

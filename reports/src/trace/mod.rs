@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use self::event::{TraceEvent, TraceWriter, complete, track, us};
 use crate::escape::visible;
 use crate::file_name::Names;
-use crate::formats::{File, Format, FormatError};
+use crate::format::{File, Format, FormatError};
 use crate::report_input::{Evidence, ReportInput};
 
 const WORKERS: u32 = 1;
@@ -79,7 +79,7 @@ fn trace(evidence: &Evidence, history: &History) -> Result<Vec<u8>, FormatError>
     faults(&timeline, &mut events);
     frozen(&timeline, &mut events);
     key_tracks::keys(history, KEYS, &mut events);
-    if let Some(proxy) = &evidence.proxy {
+    if let Some(proxy) = &evidence.command_log {
         command_tracks::commands(proxy, COMMANDS, &mut events);
     }
     instants(history, &mut events);
@@ -146,7 +146,7 @@ fn holding(timeline: &Timeline<'_>, events: &mut TraceWriter) {
 }
 
 fn about(history: &History, hold: &Hold) -> Value {
-    let key = history.header.keys.get(hold.key as usize);
+    let key = history.header.keys.get(hold.lock as usize);
     json!({
         "op": hold.op,
         "key": key.map(|key| visible(key)),

@@ -137,6 +137,7 @@ fn failed() -> Decision {
         Verdict::unknown(vec![InconclusiveReason::TooFewGrants {
             granted: 2,
             needed: 4,
+            failed: None,
         }])
     };
     let pass = || Verdict {

@@ -18,6 +18,8 @@ pub(super) const KIND: Kind = Kind {
         Field::Frames,
     ],
     check,
+    holds_back: true,
+    only_delays: true,
     ..Kind::new("delay", Affects::Links, |plan| {
         Some(vec![Action::Link(LinkAction::Delay {
             by: plan.by?.span,

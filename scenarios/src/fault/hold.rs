@@ -7,6 +7,7 @@ pub(super) const KIND: Kind = Kind {
     optional: Field::OF_MESSAGES,
     // The fault lasts beyond its last frame, because it still holds the frames back.
     lasts: |plan| plan.duration.map_or(Lasts::Forever, Lasts::For),
+    holds_back: true,
     ..Kind::new("hold", Affects::Links, |_| {
         Some(vec![Action::Link(LinkAction::Hold)])
     })

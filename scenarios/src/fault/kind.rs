@@ -32,8 +32,8 @@ macro_rules! enum_of_kinds {
         }
     };
 }
-// The table of kinds, in the order in which errors list them. A new kind needs a line here, a file with its `mod` line,
-// and a row in `lab/src/counterfactual/needs.rs`.
+// The table of kinds, in the order in which errors list them. A new kind is a line here, a file with its `mod` line,
+// and a row in `docs/scenarios.md`. What it means for a verdict is stated by the fields of `Kind`.
 enum_of_kinds! {
     PauseClient: pause_client,
     PauseTask: pause_task,
@@ -88,6 +88,14 @@ pub(crate) struct Kind {
     pub(super) is_instantaneous: bool,
     /// Whether clients stop while it is active.
     pub(super) stops_clients: bool,
+    /// Whether it ends clients.
+    pub(super) ends_clients: bool,
+    /// Whether commands arrive later than they were sent while it is active.
+    pub(super) holds_back: bool,
+    /// Whether commands arrive despite it, and are only late. Such a fault keeps no node away if its delay is short.
+    pub(super) only_delays: bool,
+    /// Whether it affects only replicas. Such a fault does not excuse an attempt that begins later.
+    pub(super) affects_only_replicas: bool,
     /// Whether servers answer commands with errors although they executed them. An untrue report of a lock that relied
     /// on such an answer does not violate `claims`.
     pub(super) answers_falsely: bool,
@@ -119,6 +127,10 @@ impl Kind {
             loss_cause: None,
             is_instantaneous: false,
             stops_clients: false,
+            ends_clients: false,
+            holds_back: false,
+            only_delays: false,
+            affects_only_replicas: false,
             answers_falsely: false,
             detail: |_| None,
         }
@@ -223,13 +235,33 @@ impl FaultKind {
         self.row().stops_clients
     }
 
+    /// Returns `true` if it ends clients.
+    pub fn ends_clients(self) -> bool {
+        self.row().ends_clients
+    }
+
+    /// Returns `true` if commands arrive later than they were sent while it is active.
+    pub fn holds_back(self) -> bool {
+        self.row().holds_back
+    }
+
+    /// Returns `true` if commands arrive despite it, and are only late.
+    pub fn only_delays(self) -> bool {
+        self.row().only_delays
+    }
+
+    /// Returns `true` if it affects only replicas.
+    pub fn affects_only_replicas(self) -> bool {
+        self.row().affects_only_replicas
+    }
+
     /// Returns `true` if it gives clients untrue answers.
     pub fn answers_falsely(self) -> bool {
         self.row().answers_falsely
     }
 
     /// Returns `true` if it needs nodes with replicas.
-    pub(crate) fn is_replicated(self) -> bool {
+    pub fn is_replicated(self) -> bool {
         self.row().replicated
     }
 

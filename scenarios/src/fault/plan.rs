@@ -23,44 +23,45 @@ pub struct FaultPlan {
     /// Event at which the fault fires. Either this or `at` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Trigger>,
-    /// Duration of the fault. Default: permanent (a crashed client or node is never restarted).
+    /// Duration of the fault. Without it, the fault is permanent: a crashed client or node is never restarted.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub duration: Option<LeaseDuration>,
-    /// The affected workers, or the workers whose links are affected. Default: for client faults the worker at which
-    /// the event happened, for link faults all.
+    /// The affected workers, or the workers whose links are affected. By default, a client fault affects the worker at
+    /// which the event happened, and a link fault affects all workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<Selection>,
-    /// The affected nodes, or the nodes whose links are affected. Default: for node faults the node at which the
-    /// event happened, for link faults all.
+    /// The affected nodes, or the nodes whose links are affected. By default, a node fault affects the node at which
+    /// the event happened, and a link fault affects all nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Selection>,
-    /// Link faults: the affected direction. Default: both.
+    /// The affected direction of a link. By default, both directions are affected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// `delay`: the delay of each command or reply. `clock-jump`, `clock-skew`: the shift of the clock, forward or
-    /// back.
+    /// For `delay`, the delay of each command or reply. For `clock-jump` and `clock-skew`, the shift of the clock,
+    /// forward or back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<SignedDuration>,
-    /// `delay`: the maximum additional delay, which is uniformly distributed.
+    /// For `delay`, the maximum additional delay, which is uniformly distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<LeaseDuration>,
-    /// `drop`, `delay`, `hold`, `answer`, `false-answer`: the number of affected frames. Default: all while the fault
-    /// lasts. With a `when` on a request or reply, `frames = 1` is the frame that triggered the fault.
+    /// The maximum number of affected frames, for `drop`, `delay`, `hold`, `answer` and `false-answer`. By default, all
+    /// frames are affected while the fault lasts. With a `when` on a request or reply, `frames = 1` is the frame that
+    /// triggered the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frames: Option<u32>,
-    /// `evict`: the locks whose keys are deleted, by number from 0. Default: every lock of the run.
+    /// For `evict`, the locks whose keys are deleted, by number from 0. By default, the keys of all locks are deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<usize>>,
-    /// `exhaust`: the exhausted resource.
+    /// For `exhaust`, the exhausted resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Resource>,
-    /// `answer`, `false-answer`: the error's first word.
+    /// For `answer` and `false-answer`, the error's first word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ServerError>,
-    /// `pause-task`: the blocked part. Default: `loop`.
+    /// For `pause-task`, the blocked part, which is `loop` by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<TaskScope>,
-    /// `terminate-client`: the time from SIGTERM to SIGKILL. Default: half a lease.
+    /// For `terminate-client`, the time from SIGTERM to SIGKILL, which is half a lease by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<LeaseDuration>,
     /// Whether a backend that does not support this fault may skip it. If not, the run is `unknown` there.

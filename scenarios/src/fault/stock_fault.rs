@@ -1,3 +1,5 @@
+//! Faults of the resource instead of Redis or a client.
+
 use serde::{Deserialize, Serialize};
 
 use crate::cause::Cause;

@@ -12,6 +12,7 @@ pub(super) const KIND: Kind = Kind {
     optional: &[Field::Grace, Field::For, Field::Workers],
     // Without a restart it is over as soon as the process has ended.
     lasts: |plan| plan.duration.map_or(Lasts::AtOnce, Lasts::For),
+    ends_clients: true,
     ..Kind::new("terminate-client", Affects::Workers, |_| {
         Some(vec![Action::Worker(WorkerAction::Terminate)])
     })

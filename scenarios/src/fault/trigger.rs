@@ -23,31 +23,31 @@ pub struct Trigger {
     /// The worker at which the event must happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<usize>,
-    /// `stock-read`, `stock-changed`: the stock that was read, or is left.
+    /// The stock that was read, or is left. Only for `stock-read` and `stock-changed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stock: Option<i64>,
-    /// `request`, `reply`: the node.
+    /// The node to or from which the message is sent. Only for `request` and `reply`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<usize>,
-    /// `request`, `reply`: the command, in any case (`"EXPIRE"`).
+    /// The command, such as `"EXPIRE"`, in upper or lower case. Only for `request` and `reply`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// `request`, `reply`: whether the command must name the lock's key.
+    /// Whether the command must name the lock's key. Only for `request` and `reply`.
     #[serde(default)]
     pub names_key: bool,
-    /// `reply`: whether error replies (`NOSCRIPT`, `OOM`) are excluded, so that the command was executed.
+    /// Whether error replies (`NOSCRIPT`, `OOM`) are excluded, so that the command was executed. Only for `reply`.
     #[serde(default)]
     pub success: bool,
-    /// `reply`: whether the command must have taken the lock, which means that it wrote a new value into the lock's
-    /// key, whatever the key's name is, during an acquisition. For a lock on several nodes, and without `node`, it
-    /// must have completed the majority.
+    /// Whether the command must have taken the lock, which means that it wrote a new value into the lock's key,
+    /// whatever the key's name is, during an acquisition. Only for `reply`. For a lock on several nodes, and without
+    /// `node`, it must have completed the majority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes: bool,
-    /// `reply`: whether the command must have released the lock, which means that it changed or removed the value in
-    /// the lock's key during a release.
+    /// Whether the command must have released the lock, which means that it changed or removed the value in the lock's
+    /// key during a release. Only for `reply`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub releases: bool,
-    /// `request`, `reply`: the operation that the worker must be executing.
+    /// The operation that the worker must be executing. Only for `request` and `reply`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<Phase>,
     /// Number of the matching event at which the fault fires, counted from 1.

@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use super::adapters::{exec, project, python_with_redis};
+use super::is_long;
 use crate::cases::{all_come_out, differences, run_folder};
+use crate::running::picklock;
 
 #[test]
 fn past_wrong_verdicts_are_right_on_processes() {
@@ -20,13 +22,13 @@ fn adapter_without_elapsed_ms_is_not_blamed_for_an_eviction() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Runs each case of a folder once, several at a time.
+/// Runs each case of a folder once, or three times in the longer tier, several at a time.
 #[track_caller]
 fn all_cases_are_right(folder: &str) {
     let outcome = Command::new("python3")
         .arg(project(&format!("tests/cases/{folder}/run.py")))
         .arg(env!("CARGO_BIN_EXE_picklock"))
-        .envs([("SEEDS", "1"), ("JOBS", "3")])
+        .envs([("SEEDS", if is_long() { "3" } else { "1" }), ("JOBS", "3")])
         .output()
         .unwrap();
     let lines = String::from_utf8_lossy(&outcome.stdout);
@@ -75,6 +77,17 @@ fn odd_but_correct_locks_are_not_accused() {
     );
 }
 
+/// The Python module ends the thread of a client, so a renewal that ends with its thread is not accused.
+#[test]
+fn renewal_ends_with_the_thread_of_its_client() {
+    let config = project("lab/honest/picklock.toml");
+    let config = shell_words::quote(config.to_str().unwrap()).into_owned();
+    let line = format!("scenario ended-client --impl renewing --config {config} --backend process");
+    let outcome = picklock(&format!("{line} --json")).run();
+    let progress = outcome.document()["verdicts"]["progress"].clone();
+    assert_ne!(progress["status"], "violated", "{progress:#}");
+}
+
 /// Each fault of a server that lies, a text that commands, or a link that leads elsewhere, with a small input.
 #[test]
 fn hostile_servers_texts_and_links_do_no_harm() {
@@ -88,12 +101,13 @@ fn hostile_servers_texts_and_links_do_no_harm() {
     assert_eq!(gone.count(), 33, "{said}");
 }
 
-/// The campaigns of the lab, for half a minute. `lab/scripts/attack SECONDS` continues them.
+/// The campaigns of the lab, for a few seconds, or five minutes in the longer tier.
 #[test]
 fn attacks_of_the_lab_do_no_harm() {
     let attack = Command::new("python3")
         .arg(project("lab/scripts/attack"))
-        .args(["30", "--binary", env!("CARGO_BIN_EXE_picklock")])
+        .arg(if is_long() { "300" } else { "10" })
+        .args(["--binary", env!("CARGO_BIN_EXE_picklock")])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&attack.stdout);

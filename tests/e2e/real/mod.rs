@@ -9,6 +9,7 @@
 //! - [`external`]: the user's own servers, which a run leaves unchanged; [`foreign_server`] is one
 //! - [`floods`]: locks that write endlessly
 //! - [`adapter_check`]: adapters that follow the protocol pass, and the faults of others are named
+//! - [`kinds`]: their examples of semaphores, read/write locks, leader elections and locks of jobs
 //! - [`languages`]: adapters that `picklock init` writes
 //! - [`workflow`]: the workflow that `picklock init` writes, executed
 //! - [`reference`]: locks in other languages, compared with the built-in lock that they copy
@@ -50,6 +51,7 @@ mod foreign_server;
 mod gate;
 mod hung_engine;
 mod injection_points;
+mod kinds;
 mod languages;
 pub mod leftovers;
 mod machine_contract;
@@ -71,3 +73,8 @@ mod unexpected_stalls;
 mod verdicts;
 mod web_servers;
 mod workflow;
+
+/// Returns `true` in the longer tier (`scripts/test --long`), in which tables and series are complete.
+fn is_long() -> bool {
+    std::env::var_os("PICKLOCK_LONG").is_some()
+}

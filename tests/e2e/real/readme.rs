@@ -213,6 +213,11 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "the page's own lock is not in the binary; tests/contributing builds and runs it",
     ),
     (
+        "docs/extending.md",
+        "scripts/test --update",
+        "it writes the files with which the tests of this tier compare",
+    ),
+    (
         "docs/gate.md",
         "cargo run -- gate --config lab/gate/picklock.toml --update-baseline",
         "it writes the project's baseline anew; tests/e2e/gate.rs does so with others",

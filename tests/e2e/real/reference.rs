@@ -10,7 +10,7 @@ use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::record::{Cell, MatrixRecord, Mismatch};
 use picklock_scenarios::catalog;
 
-use super::backends::WHOLE;
+use super::is_long;
 use super::verdicts::deserves_another;
 use crate::matrix::record;
 use crate::running::{CHANCES, Outcome, picklock};
@@ -97,18 +97,17 @@ fn otherwise(cell: &Cell) -> Vec<String> {
         .collect()
 }
 
-/// Covers every fourth scenario; with [`WHOLE`] all of them.
+/// Covers every fourth scenario, and all of them in the longer tier.
 #[test]
 fn redis_py_has_the_verdicts_of_its_twin() {
     let name = redis_py();
-    let some = match std::env::var_os(WHOLE) {
-        Some(_) => String::new(),
-        None => {
-            // These two need five hundred processes, or an adapter that takes no seed.
-            let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
-            let names: Vec<&str> = names.step_by(4).collect();
-            format!("--scenario {}", names.join(","))
-        }
+    let some = if is_long() {
+        String::new()
+    } else {
+        // These two need five hundred processes, or an adapter that takes no seed.
+        let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
+        let names: Vec<&str> = names.step_by(4).collect();
+        format!("--scenario {}", names.join(","))
     };
     let table = matrix(&format!("--name {name} --reference {TWIN} --jobs 4 {some}"));
     assert!(table.cells.len() > 12, "{} cells", table.cells.len());

@@ -18,7 +18,7 @@ const LOCKS: [&str; 4] = ["set-nx-px", "setnx-expire", "redlock", "getset"];
 /// locks do not depend on the backend, and each container takes a second of CPU time.
 fn locks(backend: &str) -> &'static [&'static str] {
     match backend {
-        "docker" if std::env::var_os(super::backends::WHOLE).is_none() => &LOCKS[..2],
+        "docker" if !super::is_long() => &LOCKS[..2],
         _ => &LOCKS,
     }
 }

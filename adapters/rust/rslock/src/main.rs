@@ -6,6 +6,7 @@
 //! is the default of the redis crate, because rslock has no setting for it.
 
 mod guards;
+mod lock_contract;
 mod picklock_adapter;
 mod small_json;
 

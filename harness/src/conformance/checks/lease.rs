@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use picklock_scenarios::LockFeature;
+
 use super::{
     Answer, CheckEnd, Clients, Exchange, Keys, LockName, Who, failed, not_offered, passed,
     passed_with,
@@ -17,11 +19,16 @@ pub(super) async fn key_lives_as_long_as_the_lease(clients: &mut Clients) -> Che
     let after = clients.keys().await?;
     clients.release(Who::One, &grant).await?;
     let keys = after.lock_keys(&before, &clients.lock(lock));
-    judge(&grant, &keys, after.at)
+    let has_several_holders = [LockFeature::Permits, LockFeature::SharedMode]
+        .into_iter()
+        .any(|feature| clients.offers(feature));
+    let margin_ms = (!has_several_holders).then(|| whole_ms(clients.declared().1));
+    judge(&grant, &keys, after.at, margin_ms)
 }
 
-/// Judges a grant by the keys of the lock, which were inspected at `seen_at`.
-fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
+/// Judges a grant by the keys of the lock, which were inspected at `seen_at`. A key may live longer than the lease by
+/// `margin_ms`. With `None` its life has no maximum: the leases of several holders are in the key, and not its expiry.
+fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration, margin_ms: Option<i64>) -> CheckEnd {
     let Answer::Granted {
         valid_ms,
         elapsed_ms,
@@ -45,7 +52,7 @@ fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
     }
     // A library that counts in seconds rounds the lease up.
     let rounded_ms = (ttl_ms + 999) / 1_000 * 1_000;
-    if rest_ms > rounded_ms {
+    if margin_ms.is_some_and(|margin_ms| rest_ms > rounded_ms + margin_ms) {
         let hint = if rest_ms / 900 >= ttl_ms {
             "; is it interpreted as seconds?"
         } else {
@@ -66,7 +73,7 @@ fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration) -> CheckEnd {
             "`valid_ms` is {valid}, but `{key}` had an expiry of at most {max_life_ms} ms"
         ));
     }
-    if rest_ms > ttl_ms {
+    if margin_ms == Some(0) && rest_ms > ttl_ms {
         return passed_with(format!("it rounds the lease up to {rounded_ms} ms"));
     }
     passed()
@@ -94,7 +101,21 @@ mod tests {
     /// Judges a grant between 100 ms and 110 ms, whose keys were inspected at 120 ms.
     fn judged(grant: &Exchange, rest_ms: i64) -> String {
         let keys = Keys::from([("a-lock", rest_ms)]);
-        describe(judge(grant, &keys, Duration::from_millis(120)))
+        describe(judge(grant, &keys, Duration::from_millis(120), Some(0)))
+    }
+
+    #[test]
+    fn key_may_outlive_the_lease_by_the_declared_margin() {
+        let grant = Exchange::grant(None, None);
+        let keys = Keys::from([("a-lock", 1_400)]);
+        for (margin_ms, expected) in [
+            (Some(500), "passed"),
+            (Some(300), "lives for another 1400 ms"),
+            (None, "passed"),
+        ] {
+            let message = describe(judge(&grant, &keys, Duration::from_millis(120), margin_ms));
+            assert!(message.contains(expected), "{margin_ms:?}: {message}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn renewal_is_an_extension_of_a_lock_that_renews() {
             key: Some(0),
             op: 1,
             phase,
-            acquired: Acquired::Unknown,
+            lock_effect: LockEffect::Unknown,
         };
         let by_frame = (0..2).any(|_| triggers.intercept(&frame).is_some());
         let on = TriggerEvent::Extend;

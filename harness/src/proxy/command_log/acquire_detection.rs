@@ -17,16 +17,16 @@ use crate::model::CommandKind;
 /// Time after which an unanswered query means that the command's effect is unknown.
 const REPLY_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The effect of the command that a reply answers.
+/// What the command that a reply answers did to a lock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Acquired {
+pub enum LockEffect {
     /// The command took a lock.
-    Lock,
+    Took,
     /// The command changed a lock's key in order to release it.
     Released,
     /// The command did not touch a lock, or its effect was not queried.
     #[default]
-    Nothing,
+    None,
     /// The effect is unknown.
     Unknown,
 }
@@ -85,14 +85,14 @@ impl EffectQueries {
     }
 }
 
-impl Acquired {
+impl LockEffect {
     /// Interprets the effect of a command in a phase. Without an effect, returns `Unknown`.
-    pub(crate) fn from_effect(effect: Option<CommandEffect>, phase: Phase) -> Self {
+    pub(crate) fn in_phase(effect: Option<CommandEffect>, phase: Phase) -> Self {
         match (effect, phase) {
-            (None, _) => Acquired::Unknown,
-            (Some(effect), Phase::Acquire) if effect.took_lock => Acquired::Lock,
-            (Some(effect), Phase::Release) if effect.lock.is_some() => Acquired::Released,
-            (Some(_), _) => Acquired::Nothing,
+            (None, _) => LockEffect::Unknown,
+            (Some(effect), Phase::Acquire) if effect.took_lock => LockEffect::Took,
+            (Some(effect), Phase::Release) if effect.lock.is_some() => LockEffect::Released,
+            (Some(_), _) => LockEffect::None,
         }
     }
 }
@@ -132,8 +132,8 @@ mod tests {
         let mut receiver = queries.receiver();
         assert_eq!(queries.query(0, 7, Some(2)).await, None);
         assert_eq!(
-            Acquired::from_effect(None, Phase::Acquire),
-            Acquired::Unknown
+            LockEffect::in_phase(None, Phase::Acquire),
+            LockEffect::Unknown
         );
         drop(receiver.recv().await);
         let took = CommandEffect {
@@ -147,8 +147,8 @@ mod tests {
         });
         assert_eq!(effect, Some(took));
         assert_eq!(
-            Acquired::from_effect(effect, Phase::Acquire),
-            Acquired::Lock
+            LockEffect::in_phase(effect, Phase::Acquire),
+            LockEffect::Took
         );
         drop(receiver);
         assert_eq!(queries.query(0, 7, None).await, None);

@@ -1,3 +1,5 @@
+//! Whether a server executed a command, as far as its reply shows it.
+
 use memchr::memmem;
 
 /// First words of the errors with which a server refuses a command before it executes it. `MONITOR` does not report

@@ -1,3 +1,5 @@
+//! The public form of a line of the command log, as `commands.jsonl` contains it.
+
 use picklock_scenarios::{Direction, Phase};
 use serde::Serialize;
 

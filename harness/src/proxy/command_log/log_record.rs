@@ -1,3 +1,6 @@
+//! A line of the command log as the proxy writes it: as cheaply as possible, because each frame has one.
+//! `log_entry.rs` has the form in which it is read.
+
 use picklock_scenarios::{Direction, Phase};
 
 use crate::proxy::LinkId;

@@ -1,3 +1,5 @@
+//! Faults of links as data.
+
 use std::time::Duration;
 
 use picklock_scenarios::{Direction, ServerError};

@@ -1,3 +1,5 @@
+//! The faults that are currently imposed on the links, and how many frames each has affected.
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

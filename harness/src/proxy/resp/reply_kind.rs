@@ -1,3 +1,5 @@
+//! Tells replies to requests from messages that a server sends unrequested, in RESP2 and RESP3.
+
 use crate::proxy::resp::reply_scan::ReplyScan;
 use crate::proxy::resp::scan::header;
 

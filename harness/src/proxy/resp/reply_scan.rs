@@ -1,3 +1,5 @@
+//! Finds the end of a reply in a stream that arrives in pieces, without reading a byte twice.
+
 use memchr::memchr;
 
 use crate::proxy::resp::scan::{Shape, Stop, bulk, header};

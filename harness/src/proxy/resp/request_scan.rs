@@ -1,3 +1,5 @@
+//! Finds the end of a request in a stream that arrives in pieces.
+
 use memchr::memchr;
 
 use crate::proxy::resp::scan::{Shape, Stop, bulk, header};

@@ -1,3 +1,5 @@
+//! The messages from this process to its reaper.
+
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};

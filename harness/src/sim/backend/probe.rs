@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::SimBackend;
-use crate::backend::{KeyHistory, MissingKeyHistory, Probe, Refusal, StockServer};
+use crate::backend::{KeyObservation, MissingKeyHistory, Probe, Refusal, StockServer};
 use crate::history::{Event, KeyHistoryCheck};
 use crate::model::Reply;
 use crate::sim::network::LATENCY;
@@ -47,7 +47,7 @@ impl Probe for Rc<SimBackend> {
     }
 }
 
-impl KeyHistory for Rc<SimBackend> {
+impl KeyObservation for Rc<SimBackend> {
     async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory> {
         Ok(self.network.take_key_changes())
     }

@@ -53,13 +53,13 @@ impl Workers for Rc<SimBackend> {
             .await;
             "ended with its driver".to_owned()
         };
-        let around = HostContext {
+        let host_context = HostContext {
             clock: self.clock.clone(),
-            monitor: self.monitor.clone(),
+            watchdog: self.watchdog.clone(),
             endpoint: self.network.endpoint,
             budget: Rc::clone(&self.budget),
         };
-        let host = Host::start(worker, around, output_sender, work);
+        let host = Host::start(worker, host_context, output_sender, work);
         self.hosts.borrow_mut().insert(worker, host);
         let urls = (0..self.nodes).map(|node| format!("sim://node-{node}"));
         Ok((SimSession { requests, output }, urls.collect()))

@@ -187,7 +187,7 @@ fn events() -> Vec<Notification> {
 
 #[test]
 fn field_table_agrees_with_the_code() {
-    let requests: BTreeSet<_> = asks().iter().map(RequestKind::op).collect();
+    let requests: BTreeSet<_> = asks().iter().map(RequestKind::name).collect();
     assert_eq!(requests, REQUESTS.iter().map(|(op, _)| *op).collect());
 
     let written: BTreeMap<_, _> = answers()
@@ -297,7 +297,7 @@ fn document_has_exactly_the_messages_and_fields_of_the_code() {
         .collect()
     };
     for ask in asks() {
-        let op = ask.op();
+        let op = ask.name();
         let written = serde_json::to_value(ask).unwrap();
         let fields = written.as_object().unwrap().iter();
         let expected: BTreeMap<_, _> = fields

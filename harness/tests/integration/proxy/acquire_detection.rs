@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use picklock_harness::proxy::{
-    Acquired, CommandEffect, EffectQuery, FrameBarrier, InterceptedFrame, Interceptor, LinkId,
+    CommandEffect, EffectQuery, FrameBarrier, InterceptedFrame, Interceptor, LinkId, LockEffect,
     Proxy,
 };
 use picklock_scenarios::{Direction, Phase};
@@ -20,7 +20,7 @@ const TOOK: CommandEffect = CommandEffect {
 
 /// Records the effect of the command of each reply.
 #[derive(Clone, Default)]
-struct RecordsEffects(Arc<Mutex<Vec<(String, Acquired)>>>);
+struct RecordsEffects(Arc<Mutex<Vec<(String, LockEffect)>>>);
 
 impl Interceptor for RecordsEffects {
     fn is_armed(&self, _: usize) -> bool {
@@ -33,7 +33,7 @@ impl Interceptor for RecordsEffects {
 
     fn intercept(&self, frame: &InterceptedFrame<'_>) -> Option<FrameBarrier> {
         if frame.direction == Direction::Reply {
-            let effect = (frame.command.to_owned(), frame.acquired);
+            let effect = (frame.command.to_owned(), frame.lock_effect);
             self.0.lock().unwrap().push(effect);
         }
         None
@@ -76,11 +76,11 @@ async fn reply_waits_for_its_effect_and_earlier_ones_do_not() {
     proxy.close().await;
     let known = interceptor.0.lock().unwrap().clone();
     let expected = [
-        ("GET", Acquired::Nothing),
-        ("SETNX", Acquired::Lock),
-        ("APPEND", Acquired::Unknown),
+        ("GET", LockEffect::None),
+        ("SETNX", LockEffect::Took),
+        ("APPEND", LockEffect::Unknown),
     ];
-    let expected = expected.map(|(command, acquired)| (command.to_owned(), acquired));
+    let expected = expected.map(|(command, lock_effect)| (command.to_owned(), lock_effect));
     assert_eq!(known, expected);
 }
 
@@ -93,7 +93,7 @@ async fn unanswered_query_does_not_keep_the_reply() {
     assert!(queries.try_recv().unwrap().reply.is_closed());
     proxy.close().await;
     let known = interceptor.0.lock().unwrap().clone();
-    assert_eq!(known, [("SETNX".to_owned(), Acquired::Unknown)]);
+    assert_eq!(known, [("SETNX".to_owned(), LockEffect::Unknown)]);
 }
 
 #[tokio::test]

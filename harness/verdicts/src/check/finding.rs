@@ -28,7 +28,7 @@ pub enum Seen {
     /// A stock is wrong.
     WrongStock(WrongStock),
     /// A release succeeded on another client's lock.
-    ForeignRelease(ForeignRelease),
+    ForeignTaking(ForeignTaking),
     /// A fencing token was not higher than an earlier token.
     StaleToken(StaleToken),
     /// A lock was free and wanted, and was not granted.
@@ -51,8 +51,8 @@ pub enum Seen {
 /// A stock that is below zero or does not add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrongStock {
-    /// The stock's key.
-    pub key: u32,
+    /// The lock that protects the stock.
+    pub lock: u32,
     /// The attempt that changed or read the stock, or `None` if the final count is wrong.
     pub op: Option<u64>,
     /// Units sold up to that time.
@@ -61,21 +61,22 @@ pub struct WrongStock {
     pub left: i64,
 }
 
-/// A release that succeeded after the lock had been granted to another client.
+/// A command that took the lock of another client, or prolonged it: of a release that succeeded after the lock had been
+/// granted to another client, or of a renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ForeignRelease {
-    /// The lock's key.
-    pub key: u32,
-    /// The attempt that released.
-    pub releaser: u64,
+pub struct ForeignTaking {
+    /// The lock, by its position in `Header::keys`.
+    pub lock: u32,
+    /// The attempt whose command took the lock.
+    pub taker: u64,
     /// The attempt that held the lock.
     pub owner: u64,
     /// When the owner's ownership began: its grant or, with key history, the writing of its value.
     pub owned_ns: u64,
-    /// When the release was sent.
+    /// When the release was sent, or the command took effect if it was of no release.
     pub sent_ns: u64,
     /// When the last command of the release was sent or, with key history, when the command changed the value.
-    pub fired_at_ns: u64,
+    pub took_effect_ns: u64,
     /// The effect of the command on the owner's value.
     pub how: Taking,
 }
@@ -159,8 +160,8 @@ pub struct StaleToken {
 /// A period in which a lock was free and wanted, and was not granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Starvation {
-    /// The lock's key.
-    pub key: u32,
+    /// The lock, by its position in `Header::keys`.
+    pub lock: u32,
     /// When the lock was first both free and wanted.
     pub from_ns: u64,
     /// When the bound was reached.

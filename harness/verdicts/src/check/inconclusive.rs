@@ -192,9 +192,15 @@ pub enum InconclusiveReason {
     Interrupted,
     /// The lock was granted too rarely.
     #[error(
-        "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}"
+        "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}{}",
+        failures(.failed.as_ref())
     )]
-    TooFewGrants { granted: u64, needed: u64 },
+    TooFewGrants {
+        granted: u64,
+        needed: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<FailedRequests>,
+    },
     /// No client ran the job of a tick, and the reason may lie outside the lock.
     #[error("tick {tick} did not run, but {by}")]
     TickMissed { tick: u64, by: TickExcuse },
@@ -261,6 +267,28 @@ pub enum InconclusiveReason {
     Starved { by: StarvationReason },
 }
 
+/// Maximum number of characters of a message that a reason quotes.
+const MAX_MESSAGE_CHARS: usize = 200;
+
+/// The requests for a lock that ended in an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedRequests {
+    /// Number of requests.
+    pub count: u64,
+    /// The message of the first error, shortened.
+    pub first: String,
+}
+
+impl FailedRequests {
+    /// Creates the record of no request, with the message of the first error.
+    pub(super) fn new(first: &str) -> Self {
+        FailedRequests {
+            count: 0,
+            first: first.chars().take(MAX_MESSAGE_CHARS).collect(),
+        }
+    }
+}
+
 /// A server or a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -311,9 +339,9 @@ pub enum StarvationReason {
         "the probe after the run did not get the lock, but a lease or a fault may have blocked it"
     )]
     ProbeBlocked,
-    /// The machine was stalled, or workers waited for a CPU, for this many milliseconds of the wait.
+    /// The harness stalled, or a worker waited for a CPU, for this many milliseconds of the wait.
     #[error("{STARVED} {} of that time", stalled("the machine", *.0))]
-    HarnessStall(u64),
+    MachineTooSlow(u64),
 }
 
 impl InconclusiveReason {
@@ -371,7 +399,7 @@ impl InconclusiveReason {
                 by: TickExcuse::Stall(_),
                 ..
             } => true,
-            InconclusiveReason::Starved { by } => matches!(by, StarvationReason::HarnessStall(_)),
+            InconclusiveReason::Starved { by } => matches!(by, StarvationReason::MachineTooSlow(_)),
             _ => false,
         }
     }
@@ -402,9 +430,18 @@ pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
     }
 }
 
-/// Returns the clause `{who} stalled for {length_ms} ms` for a message about a stall.
+/// Returns `{who} stalled for {length_ms} ms`. `UnexpectedStall`, `LateTick` and `TickExcuse::Stall` have their own
+/// clauses. `TOO_BUSY` in `tests/e2e/running.rs` searches the output of runs for these words.
 pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
     format!("{who} stalled for {length_ms} ms")
+}
+
+/// Returns a clause about failed requests, or an empty text if there are none.
+fn failures(failed: Option<&FailedRequests>) -> String {
+    failed.map_or_else(String::new, |FailedRequests { count, first }| match count {
+        1 => format!("; one request failed: {first}"),
+        count => format!("; {count} requests failed, the first with: {first}"),
+    })
 }
 
 fn seconds(ns: u64) -> f64 {

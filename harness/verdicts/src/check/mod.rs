@@ -34,15 +34,16 @@ mod verdict;
 pub use checker::Checker;
 pub use description::Description;
 pub use finding::{
-    Claim, FalseClaim, Finding, ForeignRelease, Judgement, Seen, StaleToken, Starvation, WrongStock,
+    Claim, FalseClaim, Finding, ForeignTaking, Judgement, Seen, StaleToken, Starvation, WrongStock,
 };
 pub use incident::describe_incident;
-pub use inconclusive::{Component, InconclusiveReason, StallContext, StarvationReason, TickExcuse};
+pub use inconclusive::{
+    Component, FailedRequests, InconclusiveReason, StallContext, StarvationReason, TickExcuse,
+};
 pub use judge::judge;
 pub use properties::describe;
 pub use properties::fencing::stale_tokens;
 pub use stalls::harness_stall::min_harness_stall_ms;
-pub use stalls::thresholds::{LeaseFraction, NOTABLE_DELAY};
 pub use verdict::{
     Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow,
 };

@@ -14,8 +14,9 @@ const MAX_COMPARED: usize = 256;
 
 /// Calls `on_hold` with every hold, and with the earlier holds of its key that had not ended when it began.
 ///
-/// `holds` must be in the order in which they began, and `until_ns` returns when a hold has ended for this purpose.
-/// Each hold is compared with its concurrent holds, but with at most [`MAX_COMPARED`] of them: those that last longest.
+/// `holds` must be in the order in which they began. `until_ns` returns the time from which a hold no longer counts:
+/// its end, or the end of its lease. Each hold is compared with its concurrent holds, but with at most [`MAX_COMPARED`]
+/// of them: those that last longest.
 fn each_hold<'a>(
     holds: &'a [Hold],
     until_ns: impl Fn(&Hold) -> u64,
@@ -23,7 +24,7 @@ fn each_hold<'a>(
 ) {
     let mut current: HashMap<u32, Vec<(u64, &Hold)>> = HashMap::new();
     for hold in holds {
-        let others = current.entry(hold.key).or_default();
+        let others = current.entry(hold.lock).or_default();
         work_count::add(others.len());
         others.retain(|(until_ns, _)| *until_ns >= hold.begin_ns);
         on_hold(others, hold);
@@ -120,13 +121,13 @@ mod tests {
         Hold {
             worker: op as usize,
             op,
-            key: 0,
+            lock: 0,
             weight,
             acquire_ns: begin_ns,
             ttl_ns: 1000,
             begin_ns,
             end_ns,
-            follows_ns: begin_ns,
+            follows_grants_before_ns: begin_ns,
             first_deadline_ns: end_ns,
             deadline_ns: end_ns,
             earliest_deadline_ns: end_ns,

@@ -6,7 +6,7 @@
 //!
 //! - began strictly before x,
 //! - was not released and not ended by a kill until strictly after x, and
-//! - was granted *after* the releasing hold (see [`Hold::follows_ns`] for the proof), and
+//! - was granted *after* the releasing hold (see [`Hold::follows_grants_before_ns`] for the proof), and
 //! - exceeds the lock's capacity together with the releasing hold. (Two permits or two readers may fit.)
 //!
 //! The third condition matters because a client that overstays its lease still counts as holding the lock, but a
@@ -17,26 +17,26 @@
 //! return as a master, and serve clients whose connections never broke. The lock's key is then on two servers, and a
 //! release that succeeds on one of them proves nothing about a client that has the lock on the other.
 
-use super::finding::{ForeignRelease, Taking};
+use super::finding::{ForeignTaking, Taking};
 use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_masters};
 
 /// A release that reported success.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReleaseClaim {
-    key: u32,
+    lock: u32,
     op: u64,
     weight: u32,
     begin_ns: u64,
     sent_ns: u64,
-    fired_at_ns: u64,
+    took_effect_ns: u64,
 }
 
 /// Returns the releases that took another client's lock, and `true` if a further release is in doubt because a node had
 /// two masters.
-pub(super) fn foreign_releases(
+pub(super) fn foreign_takings(
     claims: &[ReleaseClaim],
     timeline: &Timeline<'_>,
-) -> (Vec<ForeignRelease>, bool) {
+) -> (Vec<ForeignTaking>, bool) {
     let (mut foreign, mut in_doubt) = (Vec::new(), false);
     for claim in claims {
         let capacity = timeline.history().header.capacity;
@@ -44,19 +44,19 @@ pub(super) fn foreign_releases(
             continue;
         };
         let had_two_masters = |fault: &FaultSpan<'_>| {
-            leaves_two_masters(fault.fault) && fault.touches(owner.begin_ns, claim.fired_at_ns)
+            leaves_two_masters(fault.fault) && fault.touches(owner.begin_ns, claim.took_effect_ns)
         };
         if timeline.faults().iter().any(had_two_masters) {
             in_doubt = true;
             continue;
         }
-        foreign.push(ForeignRelease {
-            key: claim.key,
-            releaser: claim.op,
+        foreign.push(ForeignTaking {
+            lock: claim.lock,
+            taker: claim.op,
             owner: owner.op,
             owned_ns: owner.begin_ns,
             sent_ns: claim.sent_ns,
-            fired_at_ns: claim.fired_at_ns,
+            took_effect_ns: claim.took_effect_ns,
             how: Taking::Removed,
         });
     }
@@ -76,12 +76,12 @@ impl ReleaseClaim {
         };
         let (sent_ns, _) = attempt.ended?;
         Some(ReleaseClaim {
-            key: attempt.key,
+            lock: attempt.lock,
             op: attempt.op,
             weight: attempt.weight,
             begin_ns: attempt.begun_ns(),
             sent_ns,
-            fired_at_ns: last_command_ns.unwrap_or(sent_ns),
+            took_effect_ns: last_command_ns.unwrap_or(sent_ns),
         })
     }
 
@@ -90,13 +90,13 @@ impl ReleaseClaim {
     fn owner<'a>(&self, holds: &'a [Hold], capacity: u32) -> Option<&'a Hold> {
         // A hold that did not begin later than the releasing hold was not provably granted later.
         let from = holds.partition_point(|hold| hold.begin_ns <= self.begin_ns);
-        let to = holds.partition_point(|hold| hold.begin_ns < self.fired_at_ns);
+        let to = holds.partition_point(|hold| hold.begin_ns < self.took_effect_ns);
         let newer = holds.get(from..to)?.iter();
         newer.rev().find(|hold| {
-            (hold.key, hold.op != self.op) == (self.key, true)
+            (hold.lock, hold.op != self.op) == (self.lock, true)
                 && self.weight.saturating_add(hold.weight) > capacity
-                && hold.follows_ns > self.begin_ns
-                && hold.end_ns > self.fired_at_ns
+                && hold.follows_grants_before_ns > self.begin_ns
+                && hold.end_ns > self.took_effect_ns
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::history::{EndedBy, Event, EventKind, Header};
 use crate::timeline::{Attempt, Step, Timeline};
 
 use super::incident::reason_for;
-use super::inconclusive::InconclusiveReason;
+use super::inconclusive::{FailedRequests, InconclusiveReason};
 use crate::check::stalls::active_spans::ActiveSpans;
 use crate::check::stalls::harness_stall::{HarnessStall, HarnessStalls};
 use crate::check::stalls::stall::{LongStalls, Stall};
@@ -19,6 +19,8 @@ use crate::check::stalls::stall::{LongStalls, Stall};
 pub(super) struct RunValidity {
     grants: u64,
     min_grants: u64,
+    /// The requests for a lock that ended in an error.
+    failed: Option<FailedRequests>,
     /// The completed attempts: the key, the time of the request, and the end of the hold (or the refusal).
     attempts: Vec<(u32, u64, u64)>,
     workers: usize,
@@ -75,7 +77,8 @@ impl RunValidity {
         self.active_spans.step(at_ns, attempt, step);
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         if matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone) && !over_already {
-            self.attempts.push((attempt.key, attempt.acquire_ns, at_ns));
+            self.attempts
+                .push((attempt.lock, attempt.acquire_ns, at_ns));
         }
     }
 
@@ -117,6 +120,10 @@ impl RunValidity {
                     self.grants_at_exit = Some(self.grants);
                 }
             }
+            EventKind::AcquireFailed { message, .. } => {
+                let failed = || FailedRequests::new(message);
+                self.failed.get_or_insert_with(failed).count += 1;
+            }
             EventKind::TickDue { worker, tick } => {
                 let before = self.ticks.0.insert(*tick, *worker);
                 self.ticks.1 |= before.is_some_and(|before| before != *worker);
@@ -139,7 +146,7 @@ impl RunValidity {
     ) -> InvalidRun {
         let unanswered = under_way
             .filter(|attempt| attempt.ended.is_none())
-            .map(|attempt| (attempt.key, attempt.acquire_ns, end_ns));
+            .map(|attempt| (attempt.lock, attempt.acquire_ns, end_ns));
         self.attempts.extend(unanswered);
         let is_void = self.void.is_some();
         let mut reasons: Vec<InconclusiveReason> =
@@ -154,6 +161,7 @@ impl RunValidity {
             reasons.push(InconclusiveReason::TooFewGrants {
                 granted: self.grants,
                 needed: self.min_grants,
+                failed: self.failed,
             });
         }
         let left = self.workers.saturating_sub(self.down.len());

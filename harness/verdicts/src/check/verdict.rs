@@ -196,7 +196,7 @@ mod tests {
                 sent: "SET".into(),
             },
             InconclusiveReason::Starved {
-                by: StarvationReason::HarnessStall(200),
+                by: StarvationReason::MachineTooSlow(200),
             },
         ]
     }
@@ -264,6 +264,7 @@ mod tests {
             InconclusiveReason::TooFewGrants {
                 granted: 1,
                 needed: 2,
+                failed: None,
             },
         ];
         assert!(lasting.iter().all(InconclusiveReason::is_lasting));

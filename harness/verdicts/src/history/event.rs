@@ -25,9 +25,9 @@ pub struct Event {
 
 /// The kinds of events.
 ///
-/// `worker` is the number of a worker, and `key` the number of a lock. `op` numbers the attempts to buy. All events of
-/// one attempt carry the same number, and no two attempts of a run share one. Optional fields are absent in histories
-/// that are older than the field.
+/// `op` numbers the attempts to buy, `worker` the clients, and `key` the *locks*: the position of the lock in
+/// `Header::keys`, not a key on a server. All events of one attempt carry the same `op`, and no two attempts of a run
+/// share one. Optional fields are absent in histories that are older than the field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "worker, op and key mean the same everywhere")]
@@ -404,9 +404,9 @@ pub enum EventKind {
     /// A client sent this on a link of the worker, and disconnected before the harness could look up its user, so the
     /// proxy did not serve it. This happens only if the client gives up and the proxy was starved of CPU time.
     ClientGone { worker: usize, sent: String },
-    /// A node's server did not answer from `since_ns` on, without a fault: another process stopped it, or it was
-    /// starved of CPU time. Recorded when it answers again, or at the end of the run. Stalls shorter than a tenth of a
-    /// lease, or than 60 ms, are not recorded.
+    /// A node's server did not answer from `since_ns` on, without a fault: another process stopped it,
+    /// or it was starved of CPU time. Recorded when it answers again, or at the end of the run. Stalls shorter than
+    /// a tenth of a lease, or than 60 ms, are not recorded.
     NodeStalled {
         node: usize,
         since_ns: u64,
@@ -420,7 +420,7 @@ pub enum EventKind {
         stalled_ms: u64,
     },
     /// The worker's processes were runnable, but waited for a CPU for `waited_ms` in total since `since_ns`. Recorded
-    /// at most four times a second, and only if the wait is at least a tenth of a lease.
+    /// at most four times a second, and only if the wait is at least a tenth of a lease, and 60 ms.
     WorkerDelayed {
         worker: usize,
         since_ns: u64,
@@ -435,8 +435,8 @@ pub enum EventKind {
     },
     /// A simulated run used up a budget, and ends.
     BudgetSpent { budget: Budget, most: u64 },
-    /// The machine kept the driver from running for the last `late_ms` milliseconds. All other processes may have been
-    /// stalled as well. Stalls shorter than a hundredth of a lease, or than 3 ms, are not recorded.
+    /// The machine kept the driver from running for the last `late_ms` milliseconds. All other processes may have
+    /// been stalled as well. Stalls shorter than a hundredth of a lease, or than 3 ms, are not recorded.
     HarnessStalled { late_ms: u64 },
     /// The end of the run, with the final stock.
     End {

@@ -6,6 +6,7 @@ mod fault_events;
 mod file;
 mod header;
 mod key_change;
+mod recorded;
 mod subject;
 
 pub use end::{Budget, EndReason, EndedBy, Misbehaviour};
@@ -15,6 +16,7 @@ pub(crate) use file::write_json_line;
 pub use file::{HistoryError, read_history, write_history};
 pub use header::{Declarations, FORMAT, Header, KeyHistoryCheck, TickSchedule};
 pub use key_change::{KeyChange, KeyCommand, KeyName};
+pub use recorded::{LeaseFraction, RECORDED_DELAY, RECORDED_HARNESS_STALL};
 
 /// A complete history: the header, and the events in the order in which the driver recorded them.
 #[derive(Debug, Clone, PartialEq)]

@@ -53,7 +53,7 @@ pub fn is_rest(before: &str, now: &str) -> bool {
 ///
 /// For most collections these are the elements' names: tokens with hold counts or scores. A hash with fields of a fixed
 /// name, such as `{count: 2, owner: a}`, has the owner in a field's value; its numbers do not identify an owner.
-fn elements(value: &str) -> Option<impl Iterator<Item = &str>> {
+pub(super) fn elements(value: &str) -> Option<impl Iterator<Item = &str>> {
     let inside = value.strip_prefix('{')?.strip_suffix('}')?;
     if inside.starts_with('"') {
         return None;

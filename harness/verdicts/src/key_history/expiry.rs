@@ -18,7 +18,7 @@ impl Expiry {
     }
 
     /// Returns when the value expires if the node's clock is not set in the meantime.
-    pub fn ended_at_ns(self) -> u64 {
+    pub fn expires_at_ns(self) -> u64 {
         self.set_ns.saturating_add(self.ttl_ns())
     }
 }

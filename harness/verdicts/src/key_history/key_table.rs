@@ -10,7 +10,7 @@ use super::expiry::Expiry;
 
 /// The current value of a key, according to the events of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Holding<'a> {
+pub struct StoredValue<'a> {
     /// The value.
     pub value: &'a Arc<str>,
     /// The command that first wrote the value, or `None` if it was found or loaded from disk.
@@ -38,9 +38,9 @@ pub struct KeyUpdate<'a> {
     /// The reason of the change.
     pub why: &'a KeyChange,
     /// The value before the change.
-    pub before: Option<Holding<'a>>,
+    pub before: Option<StoredValue<'a>>,
     /// The value after the change.
-    pub now: Option<&'a Holding<'a>>,
+    pub now: Option<&'a StoredValue<'a>>,
 }
 
 impl KeyUpdate<'_> {
@@ -49,8 +49,8 @@ impl KeyUpdate<'_> {
         self.why.command()
     }
 
-    /// Returns the holding before and after the change if the value is still the same, and `None` otherwise.
-    fn staying(&self) -> Option<(&Holding<'_>, &Holding<'_>)> {
+    /// Returns the value before and after the change if the value is still the same, and `None` otherwise.
+    fn staying(&self) -> Option<(&StoredValue<'_>, &StoredValue<'_>)> {
         let both = self.before.as_ref().zip(self.now);
         both.filter(|(before, now)| before.serial == now.serial)
     }
@@ -63,10 +63,10 @@ impl KeyUpdate<'_> {
 
     /// Returns `true` if the value is still the same, and lives longer than before.
     pub fn prolongs(&self) -> bool {
-        let ended_at_ns =
-            |holding: &Holding<'_>| holding.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
+        let expires_at_ns =
+            |value: &StoredValue<'_>| value.expiry.map_or(u64::MAX, Expiry::expires_at_ns);
         let staying = self.staying();
-        staying.is_some_and(|(before, now)| ended_at_ns(now) > ended_at_ns(before))
+        staying.is_some_and(|(before, now)| expires_at_ns(now) > expires_at_ns(before))
     }
 
     /// Returns `true` if the value was replaced or removed, as opposed to a change of its expiry only.
@@ -80,7 +80,7 @@ impl KeyUpdate<'_> {
 pub struct KeyTable<'a> {
     places: Places,
     /// The values, by the number of their key.
-    held: Vec<Option<Holding<'a>>>,
+    held: Vec<Option<StoredValue<'a>>>,
     written: u64,
 }
 
@@ -156,7 +156,7 @@ impl<'a> KeyTable<'a> {
                     || is_of_one_attempt(before.author, by)
             });
             self.written += u64::from(stays.is_none());
-            Holding {
+            StoredValue {
                 value,
                 serial: stays.map_or(self.written, |before| before.serial),
                 on_free_key: stays.map_or(before.is_none(), |before| before.on_free_key),

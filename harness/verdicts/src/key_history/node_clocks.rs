@@ -71,22 +71,22 @@ impl NodeClocks {
 
     /// Returns when a key with this expiry expires by the node's clock. A clock that was set in the same nanosecond as
     /// the expiry counts as set after it, because their order on servers is unknown.
-    pub fn ended_at_ns(&self, node: usize, expiry: Expiry) -> u64 {
-        let (from_ns, mut ended_at_ns) = (expiry.set_ns, expiry.ended_at_ns());
+    pub fn expires_at_ns(&self, node: usize, expiry: Expiry) -> u64 {
+        let (from_ns, mut expires_at_ns) = (expiry.set_ns, expiry.expires_at_ns());
         for (at_ns, _, by_ns) in self
             .shifts
             .iter()
             .filter(|(_, shifted, _)| *shifted == node)
         {
-            if *at_ns < from_ns || *at_ns >= ended_at_ns {
+            if *at_ns < from_ns || *at_ns >= expires_at_ns {
                 continue;
             }
             // A shift forward ends the lifetime earlier, but not before the time of the shift.
-            ended_at_ns = ended_at_ns
+            expires_at_ns = expires_at_ns
                 .saturating_add_signed(by_ns.saturating_neg())
                 .max(*at_ns);
         }
-        ended_at_ns
+        expires_at_ns
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     /// Returns when a lifetime of 100 ms that was set at 10 ms ends, in milliseconds.
     fn over_ms(clocks: &NodeClocks, node: usize) -> u64 {
-        clocks.ended_at_ns(node, EXPIRY) / ms(1)
+        clocks.expires_at_ns(node, EXPIRY) / ms(1)
     }
 
     const EXPIRY: Expiry = Expiry {
@@ -146,7 +146,7 @@ mod tests {
             shifts: vec![(ms(50), 0, i64::MIN)],
             ..NodeClocks::default()
         };
-        assert_eq!(clocks.ended_at_ns(0, EXPIRY), ms(110) + i64::MAX as u64);
+        assert_eq!(clocks.expires_at_ns(0, EXPIRY), ms(110) + i64::MAX as u64);
         let mut clocks = NodeClocks::default();
         let began = began(i64::MIN, false);
         for (at_ns, what) in [(50, began), (60, EventKind::FaultEnded { id: 3 })] {

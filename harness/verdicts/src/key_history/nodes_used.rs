@@ -73,7 +73,7 @@ impl NodesUsed {
         if step == Step::Requested {
             // Enough capacity for the nodes of most locks.
             let touched = Vec::with_capacity(8);
-            self.under_way.begin(attempt.op, (attempt.key, touched));
+            self.under_way.begin(attempt.op, (attempt.lock, touched));
         }
         // The attempt was answered, or its worker died.
         if matches!(step, Step::Begun | Step::Denied(_) | Step::Gone)
@@ -82,7 +82,7 @@ impl NodesUsed {
             if step != Step::Begun {
                 return;
             }
-            let lock = self.locks.entry(attempt.key).or_default();
+            let lock = self.locks.entry(attempt.lock).or_default();
             lock.granted = match (lock.granted, touched.as_slice()) {
                 (before, []) => before,
                 (Granted::Never, [node]) => Granted::On(*node),

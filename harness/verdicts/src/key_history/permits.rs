@@ -26,7 +26,7 @@ use super::lock_keys::Locks;
 
 /// Replaces each change of a value that stores permits by the changes of the permits. `keys` are the names of the
 /// locks, which are all of this `kind`.
-pub fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
+pub(super) fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
     let stores = stores(events, keys, kind);
     let locks = Locks {
         names: keys,

@@ -14,6 +14,8 @@ use picklock_scenarios::{Phase, Workload};
 
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
 
+use crate::timeline::are_related;
+
 use super::lock_keys::{Locks, may_be_lock_value};
 
 /// The error that a key change cannot be attributed to one client of a process.
@@ -33,12 +35,12 @@ pub struct UnnamedClient {
 ///
 /// # Errors
 /// Returns an error if the client of a change is ambiguous, and a lock may rest on the value.
-pub fn name_clients(
+pub(super) fn name_clients(
     events: &mut [Event],
     keys: &[String],
     workload: &Workload,
 ) -> Result<(), UnnamedClient> {
-    let mut reader = Reader {
+    let mut resolver = ClientResolver {
         tokens: tokens(events),
         written: written(events),
         clients: BTreeMap::new(),
@@ -57,11 +59,11 @@ pub fn name_clients(
             why,
         } = &mut event.what
         else {
-            reader.record(&event.what);
+            resolver.record(&event.what);
             continue;
         };
         let place = (*node, key.clone());
-        let before = reader.held.remove(&place);
+        let before = resolver.held.remove(&place);
         let mut heir = None;
         if let KeyChange::Command(command) = why
             && workload.process_peers(command.worker).nth(1).is_some()
@@ -74,10 +76,10 @@ pub fn name_clients(
                 value: value.as_deref(),
             };
             let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|value| value.expires);
-            let passed_on = reader.passed_on(&change);
+            let passed_on = resolver.passed_on(&change);
             heir = passed_on.map(|(_, heir)| heir);
             let sender = passed_on.map(|(releaser, _)| releaser);
-            let named = match sender.or_else(|| reader.sender(&change)) {
+            let named = match sender.or_else(|| resolver.sender(&change)) {
                 None if may_be_lock_value(key, expires) => {
                     return Err(UnnamedClient {
                         process: change.process,
@@ -86,7 +88,7 @@ pub fn name_clients(
                     });
                 }
                 // If no lock rests on the value, any client of the process is good enough.
-                named => named.or_else(|| reader.clients_of_process(&change).next()),
+                named => named.or_else(|| resolver.clients_of_process(&change).next()),
             };
             if let Some((worker, client)) = named {
                 (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
@@ -94,12 +96,12 @@ pub fn name_clients(
         }
         if let Some(value) = value {
             let stays = before.filter(|before| before.value == *value);
-            let held = Held {
+            let held = KeyValue {
                 value: Arc::clone(value),
                 author: stays.map_or_else(|| writer(why, heir), |before| before.author),
                 expires: ttl_ms.is_some(),
             };
-            reader.held.insert(place, held);
+            resolver.held.insert(place, held);
         }
     }
     Ok(())
@@ -120,7 +122,7 @@ struct Change<'a> {
     workload: &'a Workload,
     /// The lock whose name the key contains, or `None` if it contains none.
     lock: Option<usize>,
-    before: Option<&'a Held>,
+    before: Option<&'a KeyValue>,
     value: Option<&'a str>,
 }
 
@@ -131,7 +133,7 @@ impl Change<'_> {
 }
 
 /// The value that a key holds.
-struct Held {
+struct KeyValue {
     value: Arc<str>,
     author: Option<KeyCommand>,
     expires: bool,
@@ -155,13 +157,13 @@ struct Grants {
     granted_ns: u64,
 }
 
-struct Reader {
+struct ClientResolver {
     /// The grants of each attempt.
     tokens: HashMap<u64, Grants>,
     /// All values that were ever written.
     written: HashSet<Arc<str>>,
     clients: BTreeMap<usize, Client>,
-    held: HashMap<(usize, KeyName), Held>,
+    held: HashMap<(usize, KeyName), KeyValue>,
 }
 
 fn tokens(events: &[Event]) -> HashMap<u64, Grants> {
@@ -191,7 +193,7 @@ fn written(events: &[Event]) -> HashSet<Arc<str>> {
     values.collect()
 }
 
-impl Reader {
+impl ClientResolver {
     fn record(&mut self, what: &EventKind) {
         let (worker, op, phase, holds) = match *what {
             EventKind::Acquire { worker, op, .. } => (worker, op, Phase::Acquire, false),
@@ -245,8 +247,10 @@ impl Reader {
             return None;
         }
         let named_in = |value: &str, phase: Phase| -> Vec<_> {
-            let is_named =
-                |client: &Client| self.tokens_of(client).any(|token| is_in(token, value));
+            let is_named = |client: &Client| {
+                self.tokens_of(client)
+                    .any(|token| are_related(token, value))
+            };
             self.clients_of_process(change)
                 .filter(|(_, client)| client.phase == phase && is_named(client))
                 .collect()
@@ -256,7 +260,10 @@ impl Reader {
     }
 
     fn writer(&self, change: &Change<'_>, value: &str) -> Option<(usize, Client)> {
-        let is_named = |client: &Client| self.tokens_of(client).any(|token| is_in(token, value));
+        let is_named = |client: &Client| {
+            self.tokens_of(client)
+                .any(|token| are_related(token, value))
+        };
         let clients = self.clients_of_process(change);
         let named: Vec<_> = clients.filter(|(_, it)| is_named(it)).collect();
         if let Some(one) = only(&named) {
@@ -305,7 +312,7 @@ impl Reader {
     }
 
     /// Returns the client that wrote this value. Its phase is `Idle` if the client has begun another attempt since.
-    fn author(&self, held: &Held) -> Option<(usize, Client)> {
+    fn author(&self, held: &KeyValue) -> Option<(usize, Client)> {
         let author = held.author.as_ref()?;
         let client = Client {
             op: author.op,
@@ -338,7 +345,7 @@ impl Reader {
     fn is_written(&self, client: &Client) -> bool {
         self.tokens_of(client).any(|token| {
             self.written.contains(token.as_str())
-                || self.written.iter().any(|value| is_in(token, value))
+                || self.written.iter().any(|value| are_related(token, value))
         })
     }
 
@@ -358,16 +365,6 @@ fn only(clients: &[(usize, Client)]) -> Option<(usize, Client)> {
         [one] => Some(*one),
         _ => None,
     }
-}
-
-/// Minimum length of a token that is searched for in values, because shorter texts occur by chance.
-const MIN_PART_LENGTH: usize = 4;
-
-/// Returns `true` if token and value are equal, or one contains the other.
-fn is_in(token: &str, value: &str) -> bool {
-    token == value
-        || token.len() >= MIN_PART_LENGTH && value.contains(token)
-        || value.len() >= MIN_PART_LENGTH && token.contains(value)
 }
 
 #[cfg(test)]

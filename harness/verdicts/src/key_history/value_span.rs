@@ -58,11 +58,11 @@ impl ValueSpan {
     /// Returns the lifetime with which the value was written, in nanoseconds, or `None` if it was written without an
     /// expiry.
     pub fn first_life_ns(&self) -> Option<u64> {
-        let last_ns = || self.expiry.map(Expiry::ended_at_ns);
-        let ended_at_ns = self.renewals.first().map_or_else(last_ns, |renewal| {
+        let last_ns = || self.expiry.map(Expiry::expires_at_ns);
+        let expires_at_ns = self.renewals.first().map_or_else(last_ns, |renewal| {
             (renewal.due_ns < u64::MAX).then_some(renewal.due_ns)
         });
-        Some(ended_at_ns?.saturating_sub(self.from_ns))
+        Some(expires_at_ns?.saturating_sub(self.from_ns))
     }
 
     /// Returns `true` if the value's expiry was set again after it had been written.
@@ -88,7 +88,7 @@ impl ValueSpan {
     /// is not set.
     pub fn due_ns(&self, at_ns: u64) -> u64 {
         let later = self.renewals.iter().find(|renewal| renewal.at_ns > at_ns);
-        let last_ns = || self.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
+        let last_ns = || self.expiry.map_or(u64::MAX, Expiry::expires_at_ns);
         later.map_or_else(last_ns, |renewal| renewal.due_ns)
     }
 
@@ -232,7 +232,7 @@ impl SpanReader {
             match self.open.get(&update.place) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
-                    let due_ns = span.expiry.map_or(u64::MAX, Expiry::ended_at_ns);
+                    let due_ns = span.expiry.map_or(u64::MAX, Expiry::expires_at_ns);
                     span.value = Arc::clone(now.value);
                     span.expiry = now.expiry;
                     let by = update.command().filter(|_| update.sets_expiry());
@@ -275,13 +275,13 @@ impl SpanReader {
         let span = &mut self.spans[index];
         let mut until_ns = at_ns;
         if let Some(expiry) = span.expiry {
-            let ended_at_ns = self.clocks.ended_at_ns(span.node, expiry);
+            let expires_at_ns = self.clocks.expires_at_ns(span.node, expiry);
             // The value expired if the server reports that, or if it was due to expire before another event ended it. A
             // command that found the value proves that it had not expired.
             let found_there = matches!(end, SpanEnd::Removed(_) | SpanEnd::Overwritten(_));
-            if end == SpanEnd::RanOut || !found_there && ended_at_ns < at_ns {
-                until_ns = ended_at_ns.min(at_ns);
-                let early = ended_at_ns < expiry.ended_at_ns();
+            if end == SpanEnd::RanOut || !found_there && expires_at_ns < at_ns {
+                until_ns = expires_at_ns.min(at_ns);
+                let early = expires_at_ns < expiry.expires_at_ns();
                 end = if early && self.clocks.leapt(span.node, expiry.set_ns, until_ns) {
                     SpanEnd::ClockLeapt
                 } else {

@@ -31,11 +31,11 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
         quorum: header.quorum.unwrap_or(header.nodes / 2 + 1),
         ..Lock::default()
     };
-    let mut reader = Reader {
+    let mut reader = KeyTimesReader {
         nodes: header.nodes.max(1),
         locks: vec![lock; header.keys.len()],
         attempts: vec![None; header.workers],
-        ..Reader::default()
+        ..KeyTimesReader::default()
     };
     let over = |event: &Event| match event.what {
         EventKind::CommandsSent { .. } | EventKind::KeyLeft { .. } | EventKind::End { .. } => {
@@ -45,9 +45,9 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
         _ => None,
     };
     for event in &history.events {
-        if let Some(ended_at_ns) = over(event) {
+        if let Some(expires_at_ns) = over(event) {
             // All workers have ended by the time of this event.
-            reader.close(ended_at_ns);
+            reader.close(expires_at_ns);
             break;
         }
         reader.event(event);
@@ -57,13 +57,13 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
 
 /// A value in a lock's key.
 #[derive(Debug)]
-struct CurrentValue {
+struct BlockingValue {
     lock: usize,
     node: usize,
     key: KeyName,
     op: u64,
     /// When it expires.
-    ended_at_ns: u64,
+    expires_at_ns: u64,
     /// Whether its client's release was answered: the value then blocks other clients, and no client holds the lock.
     is_released: bool,
 }
@@ -93,17 +93,17 @@ struct Holder {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct KeyTimesReader {
     nodes: usize,
     locks: Vec<Lock>,
     /// The latest attempt of each worker, its lock, and whether it is waiting for its answer.
     attempts: Vec<Option<(u64, usize, bool)>>,
-    values: Vec<CurrentValue>,
+    values: Vec<BlockingValue>,
     holders: Vec<Holder>,
     times: KeyTimes,
 }
 
-impl Reader {
+impl KeyTimesReader {
     fn event(&mut self, event: &Event) {
         let at_ns = event.at_ns;
         match &event.what {
@@ -144,9 +144,9 @@ impl Reader {
                     set_ns: at_ns,
                     ttl_ms,
                 });
-                let expires_ns = expiry.map_or(u64::MAX, Expiry::ended_at_ns);
-                let ended_at_ns = value.as_ref().map(|_| expires_ns);
-                self.key_changed(at_ns, (*node, key), ended_at_ns, why);
+                let expires_ns = expiry.map_or(u64::MAX, Expiry::expires_at_ns);
+                let expires_at_ns = value.as_ref().map(|_| expires_ns);
+                self.key_changed(at_ns, (*node, key), expires_at_ns, why);
             }
             _ => {}
         }
@@ -176,7 +176,7 @@ impl Reader {
 
     fn record_grant(&mut self, at_ns: u64, op: u64) {
         let values = self.values.iter();
-        let mut own = values.filter(|value| value.op == op && value.ended_at_ns > at_ns);
+        let mut own = values.filter(|value| value.op == op && value.expires_at_ns > at_ns);
         let Some(first) = own.next() else { return };
         let single = own.next().is_none();
         let lock = &mut self.locks[first.lock];
@@ -220,11 +220,11 @@ impl Reader {
             return;
         };
         let own = values.iter().filter(|value| value.op == op);
-        let mut ended_at_ns: Vec<u64> = own.map(|value| value.ended_at_ns).collect();
-        ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
+        let mut expires_at_ns: Vec<u64> = own.map(|value| value.expires_at_ns).collect();
+        expires_at_ns.sort_unstable_by(|one, other| other.cmp(one));
         // Up to this time, enough nodes had the value.
         let last = holder.needed.saturating_sub(1);
-        let until_ns = ended_at_ns.get(last).copied().unwrap_or(at_ns);
+        let until_ns = expires_at_ns.get(last).copied().unwrap_or(at_ns);
         if until_ns <= at_ns {
             holder.lost_ns.get_or_insert(until_ns);
         }
@@ -234,33 +234,33 @@ impl Reader {
         &mut self,
         at_ns: u64,
         (node, key): (usize, &KeyName),
-        ended_at_ns: Option<u64>,
+        expires_at_ns: Option<u64>,
         why: &KeyChange,
     ) {
-        let place = |value: &CurrentValue| value.node == node && value.key == *key;
+        let place = |value: &BlockingValue| value.node == node && value.key == *key;
         let known = self.values.iter().position(place);
         let command = why.command();
         let lock = match known {
             Some(known) => Some(self.values[known].lock),
-            None => command.and_then(|by| self.lock_of(key, by, ended_at_ns)),
+            None => command.and_then(|by| self.lock_of(key, by, expires_at_ns)),
         };
         let Some(lock) = lock else { return };
         self.count(at_ns, lock);
         let was_free = self.free_from_ns(lock) <= at_ns;
         // A value that a release writes marks the lock as free.
         let blocks_until_ns =
-            ended_at_ns.filter(|_| command.is_none_or(|by| by.phase != Phase::Release));
+            expires_at_ns.filter(|_| command.is_none_or(|by| by.phase != Phase::Release));
         match (known, blocks_until_ns) {
-            (Some(known), Some(ended_at_ns)) => {
-                self.record_rewrite(at_ns, known, command, ended_at_ns)
+            (Some(known), Some(expires_at_ns)) => {
+                self.record_rewrite(at_ns, known, command, expires_at_ns)
             }
             (Some(known), None) => self.record_removal(at_ns, known, command),
-            (None, Some(ended_at_ns)) => self.values.push(CurrentValue {
+            (None, Some(expires_at_ns)) => self.values.push(BlockingValue {
                 lock,
                 node,
                 key: key.clone(),
                 op: command.map_or(0, |by| by.op),
-                ended_at_ns,
+                expires_at_ns,
                 is_released: false,
             }),
             (None, None) => {}
@@ -283,7 +283,7 @@ impl Reader {
         &mut self,
         key: &KeyName,
         by: &KeyCommand,
-        ended_at_ns: Option<u64>,
+        expires_at_ns: Option<u64>,
     ) -> Option<usize> {
         if let KeyName::Lock(lock) = key {
             let lock = usize::try_from(*lock).ok()?;
@@ -295,7 +295,7 @@ impl Reader {
         }
         let (op, lock, _) = (*self.attempts.get(by.worker)?)?;
         let is_lock_value =
-            by.phase == Phase::Acquire && ended_at_ns.is_some_and(|over| over != u64::MAX);
+            by.phase == Phase::Acquire && expires_at_ns.is_some_and(|over| over != u64::MAX);
         (op == by.op && is_lock_value && !self.locks[lock].has_own_key).then_some(lock)
     }
 
@@ -305,15 +305,15 @@ impl Reader {
         at_ns: u64,
         known: usize,
         by: Option<&KeyCommand>,
-        ended_at_ns: u64,
+        expires_at_ns: u64,
     ) {
         let value = &mut self.values[known];
         let before = value.op;
         let is_takeover = by.is_some_and(|by| by.phase == Phase::Acquire && by.op != before);
         // A waiter may set the expiry without taking the lock. The value is then unchanged, and the waiter has no
         // grant. The owner of a value matters only for losses.
-        let was_over = value.ended_at_ns <= at_ns;
-        value.ended_at_ns = ended_at_ns;
+        let was_over = value.expires_at_ns <= at_ns;
+        value.expires_at_ns = expires_at_ns;
         if is_takeover && (was_over || value.is_released) {
             value.op = by.map_or(before, |by| by.op);
             value.is_released = false;
@@ -327,7 +327,7 @@ impl Reader {
             // The client removed its own value.
             Some(by) if by.op == op => self.holders.retain(|holder| holder.op != op),
             _ => {
-                self.values[known].ended_at_ns = self.values[known].ended_at_ns.min(at_ns);
+                self.values[known].expires_at_ns = self.values[known].expires_at_ns.min(at_ns);
                 self.record_loss(at_ns, op);
             }
         }
@@ -356,12 +356,12 @@ impl Reader {
         };
         let values = self.values.iter();
         let blocking = values.filter(|value| value.lock == lock && !value.is_released);
-        let mut ended_at_ns: Vec<u64> = blocking.map(|value| value.ended_at_ns).collect();
-        if ended_at_ns.len() <= spare {
+        let mut expires_at_ns: Vec<u64> = blocking.map(|value| value.expires_at_ns).collect();
+        if expires_at_ns.len() <= spare {
             return 0;
         }
-        ended_at_ns.sort_unstable();
-        ended_at_ns[ended_at_ns.len() - spare - 1]
+        expires_at_ns.sort_unstable();
+        expires_at_ns[expires_at_ns.len() - spare - 1]
     }
 
     /// Ends the run. Clients that are still waiting for a free lock have waited until now.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use crate::history::KeyName;
 
+use super::token::names_token;
+
 /// The values that an attempt wrote in order to acquire: the last one in each key of each node.
 #[derive(Debug, Clone, Default)]
 pub struct AcquiredPlaces {
@@ -145,11 +147,6 @@ impl AcquiredPlaces {
         };
         granted().enumerate().filter(is_first).count()
     }
-}
-
-/// Returns `true` if a value names a token. An empty token names nothing.
-pub(crate) fn names_token(value: &str, token: &str) -> bool {
-    !token.is_empty() && value.contains(token)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::grant_order;
 use super::last_answer::LastAnswer;
 use super::last_write::LastWrite;
 use super::lease_deadline::LeaseDeadline;
+use super::lifetime::Lifetime;
 use super::nanoseconds::ms;
 use super::request_read::{RequestRead, is_void};
 use super::step::{AcquireFailure, HoldEnd, Step};
@@ -21,8 +22,8 @@ pub struct Attempt {
     pub worker: usize,
     /// The number that all events of the attempt carry.
     pub op: u64,
-    /// The lock's key, by its position in the header.
-    pub key: u32,
+    /// The lock, by its position in `Header::keys`.
+    pub lock: u32,
     /// When the request was sent.
     pub acquire_ns: u64,
     /// When the buyer arrived; only in an open loop.
@@ -63,7 +64,7 @@ pub struct Attempt {
     /// The earliest and latest time of the last key change that the pending extension made.
     pub(super) extend_written_ns: (u64, u64),
     /// Every other grant that had arrived before this time was made before this grant (see `grant_order.rs`).
-    pub follows_ns: u64,
+    pub follows_grants_before_ns: u64,
     /// The fencing token.
     pub fence: Option<u64>,
     /// Whether the client is a leader that requests permission from its lock before each act.
@@ -103,7 +104,7 @@ impl Attempt {
         Some(Attempt {
             worker,
             op,
-            key,
+            lock: key,
             acquire_ns: at_ns,
             intended_ns,
             weight,
@@ -124,7 +125,7 @@ impl Attempt {
             written: AcquiredPlaces::default(),
             extend_ns: None,
             extend_written_ns: (0, 0),
-            follows_ns: at_ns,
+            follows_grants_before_ns: at_ns,
             fence: None,
             asks_to_act: false,
             last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
@@ -132,12 +133,12 @@ impl Attempt {
         })
     }
 
-    /// Processes an event of this attempt, and calls `see` for every step that it causes. `forgot` states whether a
-    /// fault has lost keys or spoilt a clock since the request.
+    /// Processes an event of this attempt, and calls `see` for every step that it causes. `leases_broken` states
+    /// whether a fault has lost keys or spoilt a clock since the request.
     pub(super) fn follow(
         &mut self,
         event: &Event,
-        forgot: bool,
+        leases_broken: bool,
         see: &mut impl FnMut(&Attempt, Step),
     ) -> Followed {
         let at_ns = event.at_ns;
@@ -154,7 +155,7 @@ impl Attempt {
                     if let Some(not_before_ns) = self.written.granted(token) {
                         self.read.record_granted_write(not_before_ns);
                     }
-                    self.begin(at_ns, *valid_ms, *elapsed_ms, forgot);
+                    self.begin(at_ns, *valid_ms, *elapsed_ms, leases_broken);
                     see(self, Step::Begun);
                     self.void_elapsed = None;
                 }
@@ -184,8 +185,8 @@ impl Attempt {
             } => {
                 // A key that never expires and does not have the lock's name is a counter.
                 let of_lock = key.may_hold_lock(ttl_ms.is_some());
-                let lives = of_lock.then_some(*ttl_ms);
-                self.record_write(at_ns, (*node, key, value), command, lives, see);
+                let lifetime = Lifetime::new(of_lock, *ttl_ms);
+                self.record_write(at_ns, (*node, key, value), command, lifetime, see);
                 return Followed::Not;
             }
             _ => return self.follow_lease(event, see),
@@ -299,23 +300,22 @@ impl Attempt {
         }
     }
 
-    /// Records that a command of this attempt wrote a value or an expiry. `lives` is `None` if the key cannot hold the
-    /// lock; otherwise it is the value's TTL in milliseconds, or `Some(None)` if the value never expires. A grant
-    /// cannot have been reported before its first write, and an extension not before its last write.
+    /// Records that a command of this attempt wrote a value or an expiry. A grant cannot have been reported before its
+    /// first write, and an extension not before its last write.
     fn record_write(
         &mut self,
         at_ns: u64,
         (node, key, value): (usize, &KeyName, &Arc<str>),
         command: &KeyCommand,
-        lives: Option<Option<i64>>,
+        lifetime: Lifetime,
         see: &mut impl FnMut(&Attempt, Step),
     ) {
         let written_ns = (command.forwarded_at_ns.unwrap_or(at_ns), at_ns);
         if command.phase == Phase::Acquire {
-            self.record_acquire_write(written_ns, (node, key, value), lives);
+            self.record_acquire_write(written_ns, (node, key, value), lifetime);
         }
-        if let Some(ttl_ms) = lives {
-            self.record_expiry(at_ns, ttl_ms, command.phase);
+        if let Some(lifetime_ns) = lifetime.ns() {
+            self.record_expiry(at_ns, lifetime_ns, command.phase);
         }
         match command.phase {
             Phase::Extend => self.extend_written_ns = written_ns,
@@ -330,12 +330,18 @@ impl Attempt {
         }
     }
 
-    fn begin(&mut self, at_ns: u64, valid_ms: Option<u64>, elapsed_ms: Option<u64>, forgot: bool) {
+    fn begin(
+        &mut self,
+        at_ns: u64,
+        valid_ms: Option<u64>,
+        elapsed_ms: Option<u64>,
+        leases_broken: bool,
+    ) {
         self.begin_ns = Some(at_ns);
         self.lease_reported = valid_ms.is_some();
         self.record_elapsed(elapsed_ms, at_ns.saturating_sub(self.acquire_ns));
         if let (Some(elapsed_ms), None) = (elapsed_ms, self.void_elapsed) {
-            self.read.record_answer(elapsed_ms, self.ttl_ns);
+            self.read.record_answer(elapsed_ms, at_ns, self.ttl_ns);
         }
         let deadline = match (valid_ms, self.last_write) {
             (Some(valid_ms), _) => self.reported_deadline(at_ns, valid_ms, elapsed_ms),
@@ -355,7 +361,8 @@ impl Attempt {
             }
         };
         self.set_deadline(at_ns, deadline);
-        self.follows_ns = grant_order::follows_ns(self, at_ns, valid_ms, forgot);
+        self.follows_grants_before_ns =
+            grant_order::follows_grants_before_ns(self, at_ns, valid_ms, leases_broken);
     }
 
     fn record_elapsed(&mut self, elapsed_ms: Option<u64>, waited_ns: u64) {
@@ -397,12 +404,12 @@ impl Attempt {
     }
 
     /// Records a key change that was made in order to acquire, with its earliest and latest time. Changes after the
-    /// grant are ignored, because they show nothing about the time before it. For `lives`, see [`Self::record_write`].
+    /// grant are ignored, because they show nothing about the time before it.
     fn record_acquire_write(
         &mut self,
         written_ns: (u64, u64),
         (node, key, value): (usize, &KeyName, &Arc<str>),
-        lives: Option<Option<i64>>,
+        lifetime: Lifetime,
     ) {
         if self.begin_ns.is_some() {
             return;
@@ -410,9 +417,8 @@ impl Attempt {
         if self.read.record_write(written_ns) {
             self.last_answer.record_earliest_writing(written_ns.0);
         }
-        if let Some(ttl_ms) = lives {
-            let life_ns = ttl_ms.map_or(u64::MAX, |ttl_ms| ms(u64::try_from(ttl_ms).unwrap_or(0)));
-            let place = AcquiredPlace::new((node, key, value), written_ns, life_ns);
+        if let Some(lifetime_ns) = lifetime.ns() {
+            let place = AcquiredPlace::new((node, key, value), written_ns, lifetime_ns);
             if self.written.record(place) {
                 // The lease of a new try does not end with the value of an earlier try.
                 self.runs_out_ns = u64::MAX;
@@ -449,12 +455,11 @@ impl Attempt {
         self.ttl_ns.max(reported_ns)
     }
 
-    /// Records the expiry of a value that was written for the attempt. `None` means that the value never expires.
-    fn record_expiry(&mut self, at_ns: u64, ttl_ms: Option<i64>, phase: Phase) {
-        let written_ns = ttl_ms.map_or(u64::MAX, |ttl| ms(u64::try_from(ttl).unwrap_or(0)));
-        self.longest_written_ns = self.longest_written_ns.max(written_ns);
+    /// Records the lifetime of a value that was written for the attempt, or `u64::MAX` if the value never expires.
+    fn record_expiry(&mut self, at_ns: u64, lifetime_ns: u64, phase: Phase) {
+        self.longest_written_ns = self.longest_written_ns.max(lifetime_ns);
         if self.runs_out_ns == u64::MAX && matches!(phase, Phase::Acquire | Phase::Idle) {
-            self.runs_out_ns = at_ns.saturating_add(written_ns);
+            self.runs_out_ns = at_ns.saturating_add(lifetime_ns);
         }
     }
 

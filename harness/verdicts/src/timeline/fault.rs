@@ -11,6 +11,26 @@ pub fn stops_clients(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::stops_clients)
 }
 
+/// Returns `true` if a fault ends the workers that it affects.
+pub fn ends_clients(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::ends_clients)
+}
+
+/// Returns `true` if commands arrive later than they were sent while a fault is active.
+pub fn holds_back(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::holds_back)
+}
+
+/// Returns `true` if commands arrive despite a fault, and are only late.
+pub fn only_delays(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::only_delays)
+}
+
+/// Returns `true` if a fault affects only replicas.
+pub fn affects_only_replicas(fault: &str) -> bool {
+    FaultKind::named(fault).is_some_and(FaultKind::affects_only_replicas)
+}
+
 /// A fault as the history shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultSpan<'a> {
@@ -51,13 +71,14 @@ pub fn leaves_two_masters(fault: &str) -> bool {
     fault == STALE_MASTER
 }
 
-/// Returns `true` if a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not such a
-/// fault: a server out of memory or connections rejects commands, and evicts nothing.
-pub fn forgets(fault: &str) -> bool {
+/// Returns `true` if a fault makes a node lose or expire keys, or a client misjudge the time. `exhaust` is not one of
+/// them: a server out of memory or connections rejects commands, and evicts nothing.
+pub fn breaks_leases(fault: &str) -> bool {
     loss_cause(fault).is_some()
 }
 
-/// Returns `true` if a fault makes some clock wrong.
+/// Returns `true` if a fault sets a clock wrong, for a while or for good. Expiries that were set in the meantime stay
+/// wrong.
 pub fn spoils_clocks(fault: &str) -> bool {
     matches!(loss_cause(fault), Some(Cause::ClockJump | Cause::ClockSkew))
 }

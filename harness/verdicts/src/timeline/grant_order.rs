@@ -1,8 +1,8 @@
 //! Which of two grants came first.
 //!
 //! A grant arrives later than it is made, and its reply may have been delayed, so the order of arrival proves nothing.
-//! [`follows_ns`] returns a time with this property: every other grant that had arrived before that time was made
-//! before this grant. One of three arguments proves it:
+//! [`follows_grants_before_ns`] returns a time with this property: every other grant that had arrived before that time
+//! was made before this grant. One of three arguments proves it:
 //!
 //! 1. This attempt was requested only after that time.
 //! 2. The lock's own report shows that the lease of this attempt began after that time (`deadline - ttl`).
@@ -17,13 +17,13 @@ use super::attempt::Attempt;
 use super::nanoseconds::ms;
 
 /// Returns the time before which every other arrived grant was made before this attempt's grant. The attempt's
-/// deadline must be set. `valid_ms` is the validity that the lock reported, and `forgot` states whether a fault has
-/// affected a node's data or a clock since the attempt began.
-pub(super) fn follows_ns(
+/// deadline must be set. `valid_ms` is the validity that the lock reported, and `leases_broken` states whether a fault
+/// has affected a node's data or a clock since the attempt began.
+pub(super) fn follows_grants_before_ns(
     attempt: &Attempt,
     arrived_ns: u64,
     valid_ms: Option<u64>,
-    forgot: bool,
+    leases_broken: bool,
 ) -> u64 {
     // A validity of 0 does not show when the lease began or ended.
     if valid_ms == Some(0) {
@@ -36,7 +36,7 @@ pub(super) fn follows_ns(
     } else {
         attempt.acquire_ns.saturating_add(attempt.ttl_ns)
     };
-    let shown_ns = match (forgot, attempt.lease_reported) {
+    let shown_ns = match (leases_broken, attempt.lease_reported) {
         (false, _) => deadline_ns,
         (true, true) => deadline_ns.saturating_sub(attempt.ttl_ns),
         (true, false) => 0,

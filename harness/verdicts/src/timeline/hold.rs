@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::history::{Event, EventKind, History};
 
 use super::attempt::Attempt;
-use super::fault::{FaultSpan, forgets};
+use super::fault::{FaultSpan, breaks_leases};
 use super::lease::{Lease, overlap};
 use super::nanoseconds::ms;
 use super::step::{HoldEnd, Step};
@@ -21,8 +21,8 @@ pub struct Hold {
     pub worker: usize,
     /// The attempt's number.
     pub op: u64,
-    /// The lock's key, by its position in the header.
-    pub key: u32,
+    /// The lock, by its position in `Header::keys`.
+    pub lock: u32,
     /// The part of the lock's capacity that the hold takes.
     pub weight: u32,
     /// When the request was sent.
@@ -34,7 +34,7 @@ pub struct Hold {
     /// When the hold ended.
     pub end_ns: u64,
     /// Every other grant that had arrived before this time was made before this grant (see `grant_order.rs`).
-    pub follows_ns: u64,
+    pub follows_grants_before_ns: u64,
     /// The end of the lease that came with the grant.
     pub first_deadline_ns: u64,
     /// The last known end of the lease. It is before `begin_ns` if the grant arrived after its lease, and can be after
@@ -113,7 +113,7 @@ impl Hold {
             return false;
         }
         let delayed = |fault: &FaultSpan<'_>| {
-            !forgets(fault.fault)
+            !breaks_leases(fault.fault)
                 && fault.affects(self.worker)
                 && fault.began_ns < self.begin_ns
                 && fault.touches(self.acquire_ns, self.begin_ns)
@@ -174,13 +174,13 @@ impl Hold {
         Hold {
             worker: attempt.worker,
             op: attempt.op,
-            key: attempt.key,
+            lock: attempt.lock,
             weight: attempt.weight,
             acquire_ns: attempt.acquire_ns,
             ttl_ns: attempt.ttl_ns,
             begin_ns,
             end_ns: u64::MAX,
-            follows_ns: attempt.follows_ns,
+            follows_grants_before_ns: attempt.follows_grants_before_ns,
             first_deadline_ns: attempt.deadline_ns,
             deadline_ns: attempt.deadline_ns,
             earliest_deadline_ns: u64::MAX,

@@ -2,12 +2,14 @@
 //!
 //! A worker writes its messages in order, so no report is older than the message before it. The driver reads all
 //! available messages at once, so a message that was not available then was written later. Only the driver itself can
-//! be late: all messages that it reads together arrive at the same time. A delay of the driver of a tenth of a lease or
-//! more is always recorded in the history as a stall. So two messages that arrive at least a tenth of a lease apart
-//! were read separately, unless the history contains a stall.
+//! be late: all messages that it reads together arrive at the same time.
 
-/// Divisor of the lease: without a recorded stall, the driver is late by less than this part of a lease.
-const PART_OF_LEASE: u64 = 10;
+use crate::history::LeaseFraction;
+
+/// Two messages that arrive at least this part of a lease apart were read separately. The driver records its own delay
+/// if it is longer than [`RECORDED_HARNESS_STALL`](crate::history::RECORDED_HARNESS_STALL), so this is on the safe
+/// side.
+const SEPARATE_DELIVERIES: LeaseFraction = LeaseFraction::one_in(10);
 
 /// The times that bound the age of a worker's next message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,7 +27,7 @@ impl LastAnswer {
         LastAnswer {
             since_ns: sent_ns,
             arrived_ns: sent_ns,
-            late_ns: ttl_ns / PART_OF_LEASE,
+            late_ns: SEPARATE_DELIVERIES.part_of(ttl_ns),
         }
     }
 

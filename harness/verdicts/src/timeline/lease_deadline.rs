@@ -1,5 +1,4 @@
-//! The end of a lease, according to the report that came with it. `extended_deadline.rs` applies these rules to
-//! extensions.
+//! The end of a lease. `extended_deadline.rs` applies the same rules to extensions; no other module computes it.
 //!
 //! A lock that reports the remaining validity (`valid_ms`) usually also reports how much time has passed since it read
 //! the request (`elapsed_ms`). The lease then runs until `read + elapsed + valid`. `request_read.rs` bounds the time of
@@ -33,7 +32,7 @@
 //! At any time before `earliest_ns` the lease was running, and after `latest_ns` it was not. An event between the two
 //! decides nothing.
 
-use super::nanoseconds::ms;
+use super::nanoseconds::{EXPIRY_SLACK_NS, ms};
 
 /// The end of a lease, in nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +44,6 @@ pub(super) struct LeaseDeadline {
     /// The earliest and latest time at which the lock may have written its report.
     pub(super) report_window_ns: (u64, u64),
 }
-
-/// Servers count expiries in whole milliseconds, on a clock that they read once per event-loop iteration.
-const SERVER_SLACK_NS: u64 = 2_000_000;
 
 impl LeaseDeadline {
     /// Returns the deadline of a report that was written in this window.
@@ -70,10 +66,10 @@ impl LeaseDeadline {
 
     /// Returns the deadline of a grant without a report whose key was written on its only server in this window.
     pub(super) fn from_write(written_ns: (u64, u64), ttl_ns: u64) -> Self {
-        let ended_at_ns = |written_ns: u64| written_ns.saturating_add(ttl_ns);
+        let lease_end_ns = |written_ns: u64| written_ns.saturating_add(ttl_ns);
         LeaseDeadline {
-            earliest_ns: ended_at_ns(written_ns.0).saturating_sub(SERVER_SLACK_NS),
-            latest_ns: ended_at_ns(written_ns.1),
+            earliest_ns: lease_end_ns(written_ns.0).saturating_sub(EXPIRY_SLACK_NS),
+            latest_ns: lease_end_ns(written_ns.1),
             report_window_ns: written_ns,
         }
     }

@@ -19,12 +19,14 @@ mod last_answer;
 mod last_write;
 mod lease;
 mod lease_deadline;
+mod lifetime;
 mod nanoseconds;
 mod operation;
 mod request_read;
 mod step;
 #[cfg(test)]
 mod tests;
+mod token;
 mod tracker;
 pub(crate) mod work_count;
 
@@ -34,18 +36,19 @@ use std::collections::BTreeMap;
 use crate::history::History;
 
 pub use acquired_places::AcquiredPlaces;
-pub(crate) use acquired_places::names_token;
 pub use attempt::Attempt;
 pub use fault::{
-    FaultSpan, answers_falsely, forgets, is_instantaneous, leaves_two_masters, loss_cause,
-    spoils_clocks, stops_clients,
+    FaultSpan, affects_only_replicas, answers_falsely, breaks_leases, ends_clients, holds_back,
+    is_instantaneous, leaves_two_masters, loss_cause, only_delays, spoils_clocks, stops_clients,
 };
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
+pub(crate) use nanoseconds::EXPIRY_SLACK_NS;
 pub use nanoseconds::{is_rounded_up, ms};
 pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
 pub use step::{AcquireFailure, HoldEnd, Step};
+pub(crate) use token::{are_related, is_distinctive, names_token};
 pub use tracker::{AttemptTracker, UnderWay};
 
 /// A history as operations, holds and faults. Each part is computed on first use and cached.

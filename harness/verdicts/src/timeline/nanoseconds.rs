@@ -2,6 +2,10 @@
 
 const NS_PER_MS: u64 = 1_000_000;
 
+/// Tolerance for expiries. Servers count them in whole milliseconds, on a clock that they read once per event-loop
+/// iteration.
+pub(crate) const EXPIRY_SLACK_NS: u64 = 2 * NS_PER_MS;
+
 /// Converts milliseconds to nanoseconds.
 pub fn ms(count: u64) -> u64 {
     count.saturating_mul(NS_PER_MS)

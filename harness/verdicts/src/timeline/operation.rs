@@ -13,8 +13,8 @@ pub struct Operation {
     pub worker: usize,
     /// The attempt's number.
     pub op: u64,
-    /// The lock's key, by its position in the header.
-    pub key: u32,
+    /// The lock, by its position in `Header::keys`.
+    pub lock: u32,
     /// The kind of request.
     pub kind: OperationKind,
     /// When the buyer arrived; only for an acquisition in an open loop.
@@ -68,7 +68,7 @@ impl Operation {
         Operation {
             worker: attempt.worker,
             op: attempt.op,
-            key: attempt.key,
+            lock: attempt.lock,
             kind: OperationKind::Acquire,
             intended_ns: attempt.intended_ns,
             requested_at_ns: attempt.acquire_ns,

@@ -14,6 +14,8 @@
 //!
 //! A reported time that is longer than the driver waited is void: it proves nothing.
 
+use crate::history::RECORDED_HARNESS_STALL;
+
 use super::nanoseconds::ms;
 
 /// Resolution of reported times, which are in whole milliseconds.
@@ -86,14 +88,20 @@ impl RequestRead {
     }
 
     /// Narrows the time of reading with the key history. The answer was written `elapsed_ms` after the reading.
-    pub(super) fn record_answer(&mut self, elapsed_ms: u64, ttl_ns: u64) {
+    pub(super) fn record_answer(&mut self, elapsed_ms: u64, arrived_ns: u64, ttl_ns: u64) {
         let Some((not_before_ns, written_ns)) = self.first_write_ns else {
             return;
         };
         let by_answer_ns = not_before_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
-        let thawed_ns = (self.thawed_ns.take()).filter(|at_ns| *at_ns <= not_before_ns);
-        let by_thaw_ns =
-            thawed_ns.map_or(0, |at_ns| at_ns.saturating_sub(clock_tolerance_ns(ttl_ns)));
+        // A worker that wrote a key before the record, or reports more time than has passed since then, had been resumed
+        // earlier.
+        let tolerance_ns = clock_tolerance_ns(ttl_ns);
+        let is_recorded_in_time = |at_ns: &u64| {
+            let read_ns = at_ns.saturating_sub(tolerance_ns);
+            *at_ns <= not_before_ns && read_ns.saturating_add(ms(elapsed_ms)) <= arrived_ns
+        };
+        let thawed_ns = self.thawed_ns.take().filter(is_recorded_in_time);
+        let by_thaw_ns = thawed_ns.map_or(0, |at_ns| at_ns.saturating_sub(tolerance_ns));
         let shown_ns = by_answer_ns.max(by_thaw_ns);
         if shown_ns > self.earliest_ns || self.latest_ns == u64::MAX {
             self.earliest_ns = self.earliest_ns.max(shown_ns);
@@ -130,9 +138,9 @@ pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
 }
 
 /// Returns how much times on the driver's clock and on a worker's clock may differ without a recorded stall, in
-/// nanoseconds. Stalls of less than a hundredth of the lease are not recorded.
+/// nanoseconds.
 fn clock_tolerance_ns(ttl_ns: u64) -> u64 {
-    CLOCK_TOLERANCE_NS + ttl_ns / 100
+    CLOCK_TOLERANCE_NS + RECORDED_HARNESS_STALL.part_of(ttl_ns)
 }
 
 #[cfg(test)]
@@ -145,7 +153,7 @@ mod tests {
     fn request_of_a_running_worker_is_read_when_it_is_sent() {
         let mut read = RequestRead::at_once(ms(10));
         read.record_write((ms(12), ms(12)));
-        read.record_answer(3, TTL_NS);
+        read.record_answer(3, ms(14), TTL_NS);
         assert_eq!(read.report_window(3, ms(14)), (ms(13), ms(13)));
     }
 
@@ -153,7 +161,7 @@ mod tests {
     fn first_write_bounds_a_late_reading() {
         let mut read = RequestRead::at_once(0);
         read.record_write((ms(801), ms(801)));
-        read.record_answer(2, TTL_NS);
+        read.record_answer(2, ms(900), TTL_NS);
         // The report was written after its value, and the request was read before it.
         assert_eq!(read.report_window(2, ms(900)), (ms(801), ms(804)));
         assert_eq!(read.report_window(502, ms(1500)), (ms(1300), ms(1304)));
@@ -164,7 +172,7 @@ mod tests {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
         read.record_thaw(ms(800), (0, 0));
-        read.record_answer(2, TTL_NS);
+        read.record_answer(2, ms(900), TTL_NS);
         assert_eq!(read.report_window(2, ms(900)), (ms(802), ms(900)));
     }
 
@@ -173,11 +181,11 @@ mod tests {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
         read.record_thaw(ms(40), (0, 0));
-        read.record_answer(35, TTL_NS);
+        read.record_answer(35, ms(37), TTL_NS);
         assert_eq!(read.report_window(35, ms(37)), (ms(35), ms(37)));
         // Once a write shows when the request was read, the resumption is ignored.
         read.record_write((ms(34), ms(34)));
-        read.record_answer(35, TTL_NS);
+        read.record_answer(35, ms(37), TTL_NS);
         assert_eq!(read.report_window(35, ms(37)).0, ms(35));
     }
 
@@ -189,7 +197,7 @@ mod tests {
         read.record_thaw(ms(700), (0, 0));
         read.record_write((ms(701), ms(701)));
         read.record_thaw(ms(2300), (0, 0));
-        read.record_answer(1600, TTL_NS);
+        read.record_answer(1600, ms(2300), TTL_NS);
         assert_eq!(read.report_window(1600, ms(2300)), (ms(2280), ms(2300)));
     }
 
@@ -202,9 +210,20 @@ mod tests {
             read.record_thaw(ms(700), if stall_first { stall_ns } else { (0, 0) });
             read.record_stall(stall_ns);
             read.record_write((ms(710), ms(710)));
-            read.record_answer(300, TTL_NS);
+            read.record_answer(300, ms(2300), TTL_NS);
             assert_eq!(read.report_window(300, ms(2300)).0, ms(880));
         }
+    }
+
+    /// The container had run for 170 ms when the end of its pause was recorded: the lock had taken 1,066 ms by 3,975 ms.
+    #[test]
+    fn thaw_recorded_after_the_reading_is_ignored_despite_a_write() {
+        let mut read = RequestRead::at_once(ms(2844));
+        read.record_freeze();
+        read.record_thaw(ms(3016), (0, 0));
+        read.record_write((ms(3812), ms(3812)));
+        read.record_answer(1066, ms(3975), TTL_NS);
+        assert_eq!(read.report_window(1066, ms(3975)), (ms(3910), ms(3975)));
     }
 
     #[test]
@@ -214,7 +233,7 @@ mod tests {
         read.record_thaw(ms(400), (0, 0));
         read.record_write((ms(424), ms(424)));
         read.record_granted_write(ms(837));
-        read.record_answer(438, ms(200));
+        read.record_answer(438, ms(838), ms(200));
         assert_eq!(read.report_window(438, ms(838)), (ms(837), ms(838)));
     }
 

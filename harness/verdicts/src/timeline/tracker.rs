@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use crate::history::{Event, EventKind};
 
 use super::attempt::{Attempt, Followed};
-use super::fault::{forgets, spoils_clocks, stops_clients};
+use super::fault::{breaks_leases, spoils_clocks, stops_clients};
 use super::nanoseconds::ms;
 use super::step::{HoldEnd, Step};
 use super::work_count;
@@ -28,7 +28,7 @@ const LONG_LIST: usize = 1024;
 pub struct AttemptTracker {
     workers: Vec<OpenAttempts>,
     /// When a fault last made a node lose keys.
-    forgot_ns: Option<u64>,
+    leases_broken_ns: Option<u64>,
     /// Whether some clock has been wrong.
     clocks_spoilt: bool,
     /// The active freezes: fault id and workers.
@@ -44,7 +44,7 @@ impl AttemptTracker {
             workers: std::iter::repeat_with(OpenAttempts::default)
                 .take(workers)
                 .collect(),
-            forgot_ns: None,
+            leases_broken_ns: None,
             clocks_spoilt: false,
             freezes: Vec::new(),
             stall_ns: (0, 0),
@@ -59,8 +59,8 @@ impl AttemptTracker {
             EventKind::FaultBegan {
                 id, fault, workers, ..
             } => {
-                if forgets(fault) {
-                    self.forgot_ns = Some(at_ns);
+                if breaks_leases(fault) {
+                    self.leases_broken_ns = Some(at_ns);
                 }
                 self.clocks_spoilt |= spoils_clocks(fault);
                 if stops_clients(fault) {
@@ -112,8 +112,9 @@ impl AttemptTracker {
             return false;
         };
         let attempt = &mut open.list[index];
-        let forgot = (self.forgot_ns).is_some_and(|at_ns| at_ns >= attempt.acquire_ns);
-        let followed = attempt.follow(event, forgot || self.clocks_spoilt, &mut see);
+        let leases_broken =
+            (self.leases_broken_ns).is_some_and(|at_ns| at_ns >= attempt.acquire_ns);
+        let followed = attempt.follow(event, leases_broken || self.clocks_spoilt, &mut see);
         if followed == Followed::Over {
             open.remove(index);
         }

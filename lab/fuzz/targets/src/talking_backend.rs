@@ -10,7 +10,7 @@ use picklock_harness::adapter::message::Request;
 use picklock_harness::adapter::process::WorkerOutput;
 use picklock_harness::adapter::protocol_fault::{read_message, too_long};
 use picklock_harness::backend::{
-    Backend, Capabilities, Clocks, Data, DataChange, KeyHistory, Links, Liveness,
+    Backend, Capabilities, Clocks, Data, DataChange, KeyObservation, Links, Liveness,
     MissingKeyHistory, Nodes, Probe, Refusal, Replication, Sentinels, Session, StockServer,
     Workers,
 };
@@ -294,7 +294,7 @@ impl Data for TalkingBackend {
     }
 }
 
-impl KeyHistory for TalkingBackend {
+impl KeyObservation for TalkingBackend {
     async fn key_changes(&self) -> Result<Vec<Event>, MissingKeyHistory> {
         Err("there is no node".to_owned().into())
     }

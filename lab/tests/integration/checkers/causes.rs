@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use picklock_scenarios::Phase;
 
 use super::claims::only_node;
-use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
+use super::contents::{Content, Place, change, command, content, expires_at_ns, is_lock, places};
 use super::pairs::{Hold, holds, overlapping, reports, request};
 use super::unwritten::{is_unwritten, ran_out_ns};
 use picklock_verdicts::check::{Cause, Property};
@@ -260,7 +260,7 @@ fn end_of(
     let renewed = (taken + 1..events.len()).any(|index| {
         let stays = content(events, index + 1, place).is_some_and(|now| now.begun == taken);
         let here = change(&events[index]).is_some_and(|change| change.0 == place);
-        let life = |count: usize| ended_at_ns(events, place, count).0;
+        let life = |count: usize| expires_at_ns(events, place, count).0;
         let set = change(&events[index]).is_some_and(|change| change.2.is_some())
             || life(index) != life(index + 1);
         let by = command(&events[index]).is_some_and(|by| by.op == earlier.op);
@@ -318,13 +318,13 @@ fn are_apart(events: &[Event], earlier: &Hold, later: &Hold) -> bool {
         || until_ns(later) <= earlier.begin_ns
 }
 
-/// Returns the cause that follows from the expiry of a value at this time.
-fn cause_of_expiry(earlier: &Hold, later: &Hold, apart: bool, ended_at_ns: u64) -> Cause {
+/// Returns what the expiry of a value at this time means.
+fn cause_of_expiry(earlier: &Hold, later: &Hold, apart: bool, expires_at_ns: u64) -> Cause {
     let span = (later.begin_ns, later.end_ns);
     let mut leases = earlier.leases.iter();
     let shared = leases.find(|lease| overlapping(**lease, span));
     // The lease that overlaps the other hold was reported when the value was gone.
-    if apart && shared.is_some_and(|lease| ended_at_ns <= lease.0) {
+    if apart && shared.is_some_and(|lease| expires_at_ns <= lease.0) {
         Cause::PhantomExtend
     } else {
         Cause::WrongExpiry
@@ -341,20 +341,20 @@ fn plain_end_of(
 ) -> Cause {
     let gone = ended(events, (place, begun));
     let apart = are_apart(events, earlier, later);
-    let cause_of_expiry = |ended_at_ns| cause_of_expiry(earlier, later, apart, ended_at_ns);
+    let cause_of_expiry = |expires_at_ns| cause_of_expiry(earlier, later, apart, expires_at_ns);
     let due_ns = due_ns(events, (place, begun)).filter(|due| *due <= events[taken].at_ns);
     let seen_ns = gone.map_or(events.last().map_or(0, |last| last.at_ns), |gone| {
         events[gone].at_ns
     });
     let ran_out = || match (
-        ended_at_ns(events, place, gone.unwrap_or(events.len())),
+        expires_at_ns(events, place, gone.unwrap_or(events.len())),
         due_ns,
     ) {
         ((_, true), None) => Cause::ClockJump,
         ((_, true), Some(due_ns)) => cause_of_expiry(due_ns),
-        ((ended_at_ns, _), _) => cause_of_expiry(ended_at_ns.min(seen_ns)),
+        ((expires_at_ns, _), _) => cause_of_expiry(expires_at_ns.min(seen_ns)),
     };
-    let was_over = ended_at_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
+    let was_over = expires_at_ns(events, place, gone.unwrap_or(events.len())).0 < seen_ns;
     let Some((_, value, _, why)) = gone.and_then(|gone| change(&events[gone])) else {
         return if was_over {
             ran_out()

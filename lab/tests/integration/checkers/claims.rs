@@ -3,7 +3,7 @@
 
 use picklock_scenarios::Phase;
 
-use super::contents::{Place, change, command, content, ended_at_ns, is_lock, places};
+use super::contents::{Place, change, command, content, expires_at_ns, is_lock, places};
 use super::course::false_claims;
 use super::gone::gone;
 use super::left::{kept, lasting};
@@ -44,7 +44,7 @@ pub(super) fn only_node(events: &[Event], lock: u32) -> Option<usize> {
 pub(super) struct Own<'a> {
     pub(super) place: Place<'a>,
     set_ns: u64,
-    ended_at_ns: u64,
+    expires_at_ns: u64,
     ttl_ms: Option<i64>,
     /// Whether it was written in order to acquire the lock.
     at_acquisition: bool,
@@ -69,7 +69,7 @@ pub(super) fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>
         (is_lock(place.1, ttl_ms.is_some()) && !is_of_earlier_try(events, op, place)).then(|| Own {
             place,
             set_ns: events[index].at_ns,
-            ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
+            expires_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_acquisition: in_phase(index, Phase::Acquire),
             extended_by: in_phase(index, Phase::Extend).then_some(index),
@@ -213,7 +213,7 @@ pub(super) fn current_values(
         let author = content(events, index, *place).and_then(|now| now.author);
         let is_of_another = matches!(place.1, KeyName::Lock(other) if *other != lock);
         author.is_some_and(|author| author.worker == worker && author.op != op)
-            && ended_at_ns(events, *place, index).0 > events[index].at_ns
+            && expires_at_ns(events, *place, index).0 > events[index].at_ns
             && !is_of_another
     };
     let current = places(events).into_iter().filter(is_current);
@@ -224,7 +224,7 @@ pub(super) fn current_values(
         Some(Own {
             place,
             set_ns: events[set].at_ns,
-            ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
+            expires_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[set].at_ns + ttl as u64 * MS),
             ttl_ms,
             at_acquisition: false,
             extended_by: None,
@@ -343,7 +343,7 @@ fn too_long(events: &[Event], index: usize, op: u64, nodes: usize) -> bool {
     // The report is untrue if fewer than a quorum of the values live until the end of the reported lease.
     let lives = |node: &usize, at: u64| {
         own.iter()
-            .any(|own| own.place.0 == *node && own.ended_at_ns >= at)
+            .any(|own| own.place.0 == *node && own.expires_at_ns >= at)
     };
     let worth = nodes_of(&own);
     let left = worth

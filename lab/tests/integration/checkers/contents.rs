@@ -89,7 +89,7 @@ pub(super) fn places(events: &[Event]) -> Vec<Place<'_>> {
 /// Returns when the content that a key had before an event expires, and whether that is early because the node's clock
 /// was set forward. Counts millisecond by millisecond, on the node's clock. If the clock was set in the same nanosecond
 /// in which the value was written, it counts as set afterwards, because on servers their order is unknown.
-pub(super) fn ended_at_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64, bool) {
+pub(super) fn expires_at_ns(events: &[Event], place: Place<'_>, before: usize) -> (u64, bool) {
     const NEVER: (u64, bool) = (u64::MAX, false);
     let here = |event: &Event| change(event).is_some_and(|change| change.0 == place);
     let Some(set) = events[..before].iter().rposition(here) else {

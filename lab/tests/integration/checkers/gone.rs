@@ -4,7 +4,7 @@ use picklock_scenarios::Phase;
 
 use super::causes::{ended, last_content};
 use super::claims::needed;
-use super::contents::{Place, change, command, content, ended_at_ns, is_lock, places};
+use super::contents::{Place, change, command, content, expires_at_ns, is_lock, places};
 use super::pairs::request;
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
@@ -14,7 +14,7 @@ const SLACK_NS: u64 = 2 * MS;
 /// Returns the time until which a value existed that the event `end` ended, or `u64::MAX` if it lasted to the end of
 /// the history.
 fn lasted_until_ns(events: &[Event], place: Place<'_>, end: Option<usize>) -> u64 {
-    let expired_at_ns = ended_at_ns(events, place, end.unwrap_or(events.len())).0;
+    let expired_at_ns = expires_at_ns(events, place, end.unwrap_or(events.len())).0;
     let end_of_history_ns = events.last().map_or(0, |last| last.at_ns);
     match end {
         Some(end) if command(&events[end]).is_some() => events[end].at_ns,

@@ -4,7 +4,7 @@
 use picklock_scenarios::Phase;
 
 use super::claims::{current_values, may_stay, own, wrote};
-use super::contents::{Content, Place, change, command, content, ended_at_ns, is_lock, places};
+use super::contents::{Content, Place, change, command, content, expires_at_ns, is_lock, places};
 use super::pairs::{reports, request};
 use picklock_verdicts::history::{Event, EventKind, History, KeyName};
 
@@ -100,7 +100,7 @@ pub(super) fn lasting(history: &History, index: usize, op: u64) -> usize {
             removed_own(events, at, op)
                 && change(&events[at]).is_some_and(|change| change.0 == *place)
         });
-        let lives = ended_at_ns(events, *place, index).0 > until_ns + SLACK_NS;
+        let lives = expires_at_ns(events, *place, index).0 > until_ns + SLACK_NS;
         let runs = now.expires || lease_ns > until_ns;
         // Overwriting an existing value need not take the lock.
         let is_acquired = !reports.is_empty() || now.on_free;
@@ -156,5 +156,5 @@ fn is_restored(events: &[Event], removal: usize, until: usize, op: u64) -> bool 
 
 /// Returns `true` if the value has not expired by the node's clock.
 fn lives(events: &[Event], index: usize, place: Place<'_>) -> bool {
-    ended_at_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
+    expires_at_ns(events, place, index).0 > events[index].at_ns + SLACK_NS
 }

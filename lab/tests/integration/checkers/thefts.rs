@@ -31,8 +31,8 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let set_before = events[..*index]
             .iter()
             .rfind(|earlier| change(earlier).is_some_and(|(at, ..)| at == place))?;
-        let ended_at_ns = due_ns(change(set_before)?.2, set_before.at_ns);
-        let prolongs = same && due_ns(change(event)?.2, event.at_ns) > ended_at_ns;
+        let expires_at_ns = due_ns(change(set_before)?.2, set_before.at_ns);
+        let prolongs = same && due_ns(change(event)?.2, event.at_ns) > expires_at_ns;
         let acquires = by.phase == Phase::Acquire;
         let lease_runs = runs(&events[..*index], author.op, event.at_ns);
         // An attempt that had taken the key and prolongs the value there now renews it.

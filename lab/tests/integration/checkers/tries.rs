@@ -13,7 +13,7 @@ struct Written<'a> {
     place: Place<'a>,
     value: &'a str,
     at_ns: u64,
-    ended_at_ns: u64,
+    expires_at_ns: u64,
 }
 
 fn grant(events: &[Event], attempt: u64) -> Option<(usize, &str)> {
@@ -40,7 +40,7 @@ fn written(events: &[Event], op: u64) -> Vec<Written<'_>> {
             place,
             value: value?,
             at_ns,
-            ended_at_ns: ttl_ms.map_or(u64::MAX, |ttl_ms| at_ns + life_ns(ttl_ms)),
+            expires_at_ns: ttl_ms.map_or(u64::MAX, |ttl_ms| at_ns + life_ns(ttl_ms)),
         })
     });
     values.collect()
@@ -60,7 +60,7 @@ fn granted<'a>(events: &'a [Event], op: u64) -> (Vec<Written<'a>>, bool) {
         last.retain(|one| one.value.contains(token));
     }
     let last_ns = last.iter().map(|one| one.at_ns).max().unwrap_or(0);
-    last.retain(|one| one.ended_at_ns > last_ns);
+    last.retain(|one| one.expires_at_ns > last_ns);
     (last, is_named)
 }
 
@@ -112,5 +112,5 @@ pub(super) fn last_try(events: &[Event], op: u64) -> usize {
 }
 
 fn starts_try(before: &Written<'_>, now: &Written<'_>) -> bool {
-    before.value != now.value || before.ended_at_ns <= now.at_ns
+    before.value != now.value || before.expires_at_ns <= now.at_ns
 }

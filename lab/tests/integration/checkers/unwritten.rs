@@ -4,7 +4,7 @@
 use picklock_scenarios::Phase;
 
 use super::causes::{ended, last_content};
-use super::contents::{Place, change, command, content, ended_at_ns, places};
+use super::contents::{Place, change, command, content, expires_at_ns, places};
 use super::pairs::{Hold, request};
 use picklock_verdicts::history::{Event, EventKind, KeyChange};
 
@@ -76,7 +76,7 @@ fn doubt_before(events: &[Event], of: usize, attempt: u64) -> Option<u64> {
 /// Returns when a value ended, or `None` if it was still there at the end of the history.
 fn until_ns(events: &[Event], value: (Place<'_>, usize)) -> Option<u64> {
     let gone = ended(events, value);
-    let expired_ns = ended_at_ns(events, value.0, gone.unwrap_or(events.len())).0;
+    let expired_ns = expires_at_ns(events, value.0, gone.unwrap_or(events.len())).0;
     match gone {
         Some(gone) if command(&events[gone]).is_some() => Some(events[gone].at_ns),
         Some(gone) => Some(events[gone].at_ns.min(expired_ns)),
@@ -91,7 +91,7 @@ fn until_ns(events: &[Event], value: (Place<'_>, usize)) -> Option<u64> {
 pub(super) fn ran_out_ns(events: &[Event], value: (Place<'_>, usize)) -> Option<u64> {
     let gone = ended(events, value);
     let at_ns = until_ns(events, value)?;
-    let (expired_ns, leapt) = ended_at_ns(events, value.0, gone.unwrap_or(events.len()));
+    let (expired_ns, leapt) = expires_at_ns(events, value.0, gone.unwrap_or(events.len()));
     let is_command = gone.is_some_and(|gone| command(&events[gone]).is_some());
     let is_expired = gone.is_none_or(|gone| {
         let why = change(&events[gone]).map(|change| change.3);

@@ -1,11 +1,15 @@
 //! The numbers in prose: how many locks, mutants, scenarios and libraries there are.
+//!
+//! `PICKLOCK_UPDATE_DOCS=1 cargo test -p picklock-lab numbers` corrects the pages.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use picklock_impls::{Kind, LOCKS, MUTANTS, SEMAPHORES};
+use picklock_impls::{LOCKS, MUTANTS};
 use picklock_scenarios::catalog;
+
+const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -57,56 +61,80 @@ fn libraries() -> BTreeSet<String> {
     names
 }
 
+/// A number in the prose of a page, between the words that surround it.
+struct Stated {
+    page: &'static str,
+    before: &'static str,
+    number: String,
+    after: &'static str,
+}
+
+impl Stated {
+    fn new(page: &'static str, before: &'static str, number: String, after: &'static str) -> Self {
+        Stated {
+            page,
+            before,
+            number,
+            after,
+        }
+    }
+
+    /// Returns the text with the right number in the place of the one that it states. The number keeps its case.
+    fn corrected(&self, text: &str) -> Option<String> {
+        text.match_indices(self.before).find_map(|(at, before)| {
+            let start = at + before.len();
+            let (stated, rest) = text[start..].split_once(char::is_whitespace)?;
+            if !rest.trim_start().starts_with(self.after) {
+                return None;
+            }
+            let mut number = self.number.clone();
+            if stated.starts_with(char::is_uppercase) {
+                number[..1].make_ascii_uppercase();
+            }
+            let end = start + stated.len();
+            Some(format!("{}{number}{}", &text[..start], &text[end..]))
+        })
+    }
+}
+
 #[test]
 fn numbers_in_prose_are_right() {
-    let scenarios = catalog::names().count();
-    let for_permits =
-        catalog::names().filter(|name| catalog::named(name).unwrap().workload.needs_permits());
-    let semaphore_mutants = MUTANTS
-        .iter()
-        .filter(|it| it.kind == Kind::Semaphore)
-        .count();
-    let locks = in_prose(LOCKS.len());
-    let semaphores = in_prose(SEMAPHORES.len());
-    let mutants = MUTANTS.len();
+    let mutants = MUTANTS.len().to_string();
+    let scenarios = catalog::names().count().to_string();
+    let libraries = libraries().len().to_string();
     let stated = [
-        ("README.md", format!("- {locks} locks,")),
-        ("README.md", format!("- {mutants} mutants:")),
-        ("README.md", format!("- {scenarios} scenarios:")),
-        ("README.md", format!("{} lock libraries", libraries().len())),
-        ("CHANGELOG.md", format!("- {locks} built-in locks,")),
-        (
-            "CHANGELOG.md",
-            format!("- {semaphores} built-in semaphores"),
-        ),
-        (
-            "CHANGELOG.md",
-            format!("with {} separate scenarios", in_prose(for_permits.count())),
-        ),
-        (
-            "CHANGELOG.md",
-            format!("{} mutants, and the causes", in_prose(semaphore_mutants)),
-        ),
-        (
-            "CHANGELOG.md",
-            format!("{scenarios} scenarios, and your own"),
-        ),
-        (
-            "CHANGELOG.md",
-            format!("{mutants} mutants, locks that are broken"),
-        ),
-        ("docs/matrix.md", format!("of the {mutants} [mutants]")),
+        Stated::new("README.md", "- ", in_prose(LOCKS.len()), "locks,"),
+        Stated::new("README.md", "- ", mutants.clone(), "mutants:"),
+        Stated::new("README.md", "- ", scenarios, "scenarios:"),
+        Stated::new("README.md", "has tested ", libraries, "lock libraries"),
+        Stated::new("docs/matrix.md", "of the ", mutants, "[mutants]"),
     ];
-    for (page, words) in stated {
-        let text = fs::read_to_string(root().join(page)).unwrap();
-        let text = text
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .to_lowercase();
-        assert!(
-            text.contains(&words.to_lowercase()),
-            "{page} does not state: {words}"
+    for stated in stated {
+        let (page, path) = (stated.page, root().join(stated.page));
+        let text = fs::read_to_string(&path).unwrap();
+        let corrected = stated
+            .corrected(&text)
+            .unwrap_or_else(|| panic!("{page} has no number of {}", stated.after));
+        if corrected == text {
+            continue;
+        }
+        if std::env::var_os(UPDATE).is_some() {
+            fs::write(path, corrected).unwrap();
+            continue;
+        }
+        panic!(
+            "{page} does not state: {} {}; `{UPDATE}=1 cargo test -p picklock-lab numbers` corrects it",
+            stated.number, stated.after
         );
     }
+}
+
+#[test]
+fn wrong_number_is_replaced_in_its_case() {
+    let stated = Stated::new("a page", "- ", in_prose(14), "locks,");
+    let text = "- One line.\n- Thirteen\nlocks, from the first to the last.";
+    let corrected = "- One line.\n- Fourteen\nlocks, from the first to the last.";
+    assert_eq!(stated.corrected(text).as_deref(), Some(corrected));
+    assert_eq!(stated.corrected(corrected).as_deref(), Some(corrected));
+    assert_eq!(stated.corrected("- Thirteen keys"), None);
 }

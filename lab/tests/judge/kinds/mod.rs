@@ -1,9 +1,8 @@
 //! The judge of locks with weights, of scheduled jobs and of leaders.
 //!
-//! It was written from `docs/verdicts.md`, `docs/scenarios.md`, design notes that are not in this repository, and the
-//! pages of `picklock explain` alone, before its author had read the checkers. Where the definitions name the cause, it
-//! answers with the cause (`permit-minted`, `permit-leaked`, `writer-starved`, `ran-twice`, `skipped-tick`); elsewhere
-//! with the status.
+//! It was written from `docs/verdicts.md`, `docs/scenarios.md` and the pages of `picklock explain` alone, before its
+//! author had read the checkers. Where the definitions name the cause, it answers with the
+//! cause (`permit-minted`, `permit-leaked`, `writer-starved`, `ran-twice`, `skipped-tick`); elsewhere with the status.
 //!
 //! ```console
 //! $ PICKLOCK_JUDGE_RUNS=2000 PICKLOCK_JUDGE_SEED=7 cargo test -p picklock-lab --test judge kinds -- --nocapture

@@ -192,7 +192,8 @@ fn free_part(held: &[Span], (from, until): Span) -> Free {
     }
 }
 
-/// Returns `true` if faults kept every client away: `Some(true)` if certainly, `Some(false)` if perhaps.
+/// Returns `Some(true)` if faults certainly kept every client away, `Some(false)` if they may have done so, and `None`
+/// if they did not.
 fn kept_away(case: &Case, (from, until): Span) -> Option<bool> {
     let faults: Vec<(&Line, u64)> = case
         .file

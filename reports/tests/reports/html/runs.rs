@@ -95,7 +95,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
         run_dir,
         record,
         history: Some(run.history.clone()),
-        proxy: None,
+        command_log: None,
         has_repro: false,
     };
     (cell, Some(evidence))

@@ -187,7 +187,7 @@ fn markup_in_names_is_escaped() {
         run_dir: attack.into(),
         record,
         history: Some(history),
-        proxy: None,
+        command_log: None,
         has_repro: false,
     }];
     let page = page(&material).unwrap();
@@ -229,7 +229,7 @@ fn million_events_fit_into_ten_megabytes() {
         run_dir: "long".into(),
         record,
         history: Some(history),
-        proxy: None,
+        command_log: None,
         has_repro: false,
     }];
     let page = page(&material).unwrap();

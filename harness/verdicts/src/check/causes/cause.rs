@@ -49,7 +49,7 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
 
 fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
-        (Found::ForeignRelease(taken), _) => cause_of_foreign_release(facts, taken),
+        (Found::ForeignTaking(taken), _) => cause_of_foreign_taking(facts, taken),
         (Found::ClientDeath(_), _) => Cause::ClientDied,
         (Found::Deadlock(_), _) => Cause::Deadlock,
         (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
@@ -118,7 +118,7 @@ fn cause_of_claim(facts: &Facts<'_>, claim: Option<Claim>, ops: &[u64], holds: &
             return permits::cause_of_surplus(facts.history, key_history, facts.at_ns);
         }
         (Some(Claim::Rerun), Some(key_history)) if holds.len() == 2 => {
-            let lost = lost_ownership(facts, key_history, holds[0].key);
+            let lost = lost_ownership(facts, key_history, holds[0].lock);
             let cause = lost.cause(holds[0], holds[1]);
             return ticks::cause_of_rerun(key_history, [holds[0], holds[1]], cause);
         }
@@ -168,11 +168,15 @@ fn cause_of_overlap(facts: &Facts<'_>, key_history: &KeyHistory, holds: &Overlap
         };
     }
     let both = (holds.first, holds.second);
-    if let Some(cause) = permits::cause_of_count(facts.history, key_history, facts.holds, both) {
+    let lost = lost_ownership(facts, key_history, holds.first.lock).cause(both.0, both.1);
+    // A semaphore may count its permits and also keep their holders. Only the holders show that a clock was wrong.
+    let is_of_clocks = matches!(lost, Cause::ClockSkew | Cause::ClockJump);
+    if !is_of_clocks
+        && let Some(cause) = permits::cause_of_count(facts.history, key_history, facts.holds, both)
+    {
         return cause;
     }
-    let lost = lost_ownership(facts, key_history, holds.first.key);
-    match lost.cause(holds.first, holds.second) {
+    match lost {
         Cause::WrongExpiry if holds.is_perhaps_outlived => Cause::OutlivedLease,
         Cause::NotExclusive
             if facts.history.header.kind == LockKind::Rwlock
@@ -193,21 +197,21 @@ fn was_resumed(holds: &Overlap<'_>, by_ns: u64) -> bool {
 
 /// Returns why a command took another client's lock. If the release was sent before the other client owned the lock,
 /// the lock checked ownership and acted later; otherwise it did not check at all.
-fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
-    let release = taken.release;
+fn cause_of_foreign_taking(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
+    let taking = taken.taking;
     // Either a script checked and acted at once but did not compare the owner, or the command does not belong to an
     // active release.
     let is_no_race = |by: &KeyCommand| by.is_script() || by.phase != Phase::Release;
     if taken.is_same_token {
         return Cause::SharedToken;
     }
-    if release.how == Taking::Prolonged {
+    if taking.how == Taking::Prolonged {
         return Cause::ForeignRenewal;
     }
     if taken.is_extension {
         return Cause::PhantomExtend;
     }
-    let place = (release.key, release.fired_at_ns);
+    let place = (taking.lock, taking.took_effect_ns);
     let is_unrequested =
         |by: &KeyCommand| is_unrequested_removal(facts.history, facts.holds, by, place);
     if taken.by.is_some_and(|(by, _)| is_unrequested(by)) {
@@ -219,9 +223,9 @@ fn cause_of_foreign_release(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
         && let Some(key_history) = facts.key_history
         && took_after_removal(&key_history.spans, by, span)
     {
-        return lost_ownership(facts, key_history, release.key).cause_of_takeover(by, span, owner);
+        return lost_ownership(facts, key_history, taking.lock).cause_of_takeover(by, span, owner);
     }
-    if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && release.sent_ns < release.owned_ns {
+    if !taken.by.is_some_and(|(by, _)| is_no_race(by)) && taking.sent_ns < taking.owned_ns {
         Cause::Race
     } else {
         Cause::StolenRelease

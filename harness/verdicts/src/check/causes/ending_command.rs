@@ -19,7 +19,7 @@ pub(in crate::check) fn late_release<'a>(
 ) -> Option<&'a Hold> {
     let mut earlier = holds.iter().rev();
     earlier.find(|hold| {
-        (hold.worker, hold.key) == (by.worker, lock)
+        (hold.worker, hold.lock) == (by.worker, lock)
             && hold.ended == HoldEnd::Released
             && (hold.end_ns..=hold.end_ns.saturating_add(hold.ttl_ns)).contains(&at_ns)
     })

@@ -14,11 +14,11 @@ use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};
 use crate::check::finding::{
-    Finding, ForeignRelease, Judgement, Seen, StaleToken, Taking, WrongStock,
+    Finding, ForeignTaking, Judgement, Seen, StaleToken, Taking, WrongStock,
 };
 use crate::check::properties::exclusion::judge_holds;
 use crate::check::properties::lease::judge_leases;
-use crate::check::properties::ownership::foreign_releases;
+use crate::check::properties::ownership::foreign_takings;
 use crate::check::sales::{OutdatedSale, outdated_sales};
 use crate::check::stalls::reply_delays::ReplyDelays;
 use crate::check::stalls::stall_correction::StallCorrection;
@@ -34,7 +34,7 @@ pub(in crate::check) struct Evidence<'a> {
     pub timeline: Timeline<'a>,
     /// The holds as they would have been without stalls, or `None` if nothing stalled.
     pub stall_correction: Option<StallCorrection>,
-    foreign_releases: OnceCell<Vec<ForeignRelease>>,
+    foreign_takings: OnceCell<Vec<ForeignTaking>>,
     /// Index of each attempt's hold in the list of holds.
     hold_indices: OnceCell<HashMap<u64, usize>>,
     key_history: OnceCell<KeyHistory>,
@@ -46,7 +46,7 @@ impl<'a> Evidence<'a> {
             history,
             timeline: Timeline::new(history),
             stall_correction: StallCorrection::from_history(history),
-            foreign_releases: OnceCell::new(),
+            foreign_takings: OnceCell::new(),
             hold_indices: OnceCell::new(),
             key_history: OnceCell::new(),
         }
@@ -61,8 +61,8 @@ impl<'a> Evidence<'a> {
             return judgement;
         };
         let stalled_ops = match &first.seen {
-            Seen::ForeignRelease(release) => {
-                return self.correct_releases(judgement.clone(), release, correction);
+            Seen::ForeignTaking(taking) => {
+                return self.correct_releases(judgement.clone(), taking, correction);
             }
             // The correction does not undo sales. It only decides whether two sellers overlapped.
             Seen::WrongStock(stock) => {
@@ -99,21 +99,21 @@ impl<'a> Evidence<'a> {
     fn correct_releases(
         &self,
         judgement: Judgement,
-        first: &ForeignRelease,
+        first: &ForeignTaking,
         correction: &StallCorrection,
     ) -> Judgement {
-        let stall_reason = |release: &ForeignRelease| {
-            let worker = self.worker_of(release.releaser)?;
-            let hold = self.hold(release.releaser);
-            let since_ns = hold.map_or(release.sent_ns, |hold| hold.acquire_ns);
-            correction.stall(worker, (since_ns, release.fired_at_ns))
+        let stall_reason = |taking: &ForeignTaking| {
+            let worker = self.worker_of(taking.taker)?;
+            let hold = self.hold(taking.taker);
+            let since_ns = hold.map_or(taking.sent_ns, |hold| hold.acquire_ns);
+            correction.stall(worker, (since_ns, taking.took_effect_ns))
         };
         let Some(reason) = stall_reason(first) else {
             return judgement;
         };
-        let in_time = (self.foreign_releases().iter())
-            .filter(|release| stall_reason(release).is_none())
-            .map(|release| (release.fired_at_ns, Seen::ForeignRelease(*release)));
+        let in_time = (self.foreign_takings().iter())
+            .filter(|taking| stall_reason(taking).is_none())
+            .map(|taking| (taking.took_effect_ns, Seen::ForeignTaking(*taking)));
         match Judgement::from_observations(in_time.collect()) {
             Judgement::Held => Judgement::Unknown(reason),
             corrected => corrected,
@@ -154,7 +154,7 @@ impl<'a> Evidence<'a> {
                 let sellers = self
                     .sellers(stock, at_ns)
                     .filter(|sellers| sellers.overlap_without_stalls);
-                let mut outdated = outdated_sales(self.history, stock.key, u64::MAX);
+                let mut outdated = outdated_sales(self.history, stock.lock, u64::MAX);
                 Found::WrongStock {
                     stock,
                     sellers: sellers.map(|sellers| self.overlap(sellers.pair, at_ns)),
@@ -162,7 +162,7 @@ impl<'a> Evidence<'a> {
                     is_interleaved: outdated.next().is_some(),
                 }
             }
-            Seen::ForeignRelease(release) => Found::ForeignRelease(self.taken(release)),
+            Seen::ForeignTaking(taking) => Found::ForeignTaking(self.taken(taking)),
             Seen::StaleToken(stale) => Found::StaleToken {
                 stale,
                 hold: self.hold(stale.op),
@@ -171,7 +171,7 @@ impl<'a> Evidence<'a> {
             Seen::Starvation(starvation) => {
                 let mut holds = self.timeline.holds().iter();
                 let last = holds.rfind(|hold| {
-                    hold.key == starvation.key && hold.begin_ns <= starvation.from_ns
+                    hold.lock == starvation.lock && hold.begin_ns <= starvation.from_ns
                 });
                 Found::Starvation { starvation, last }
             }
@@ -191,9 +191,9 @@ impl<'a> Evidence<'a> {
             },
         };
         let key = match &found {
-            Found::Overlap(holds) => holds.first.key,
-            Found::WrongStock { stock, .. } => stock.key,
-            Found::Starvation { starvation, .. } => starvation.key,
+            Found::Overlap(holds) => holds.first.lock,
+            Found::WrongStock { stock, .. } => stock.lock,
+            Found::Starvation { starvation, .. } => starvation.lock,
             _ => 0,
         };
         let header = &self.history.header;
@@ -238,23 +238,23 @@ impl<'a> Evidence<'a> {
         let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
         let quorum = self
             .key_history()
-            .map_or(1, |lock| lock.nodes.quorum(first.key));
+            .map_or(1, |lock| lock.nodes.quorum(first.lock));
         let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
         // A lock that confirmed an extension after the loss was not silent. If the leases overlap only because of that
         // extension, the extension is the cause.
         let is_confirmed_since =
             |lost_ns: u64| shared && first.leases.iter().any(|lease| lease.from_ns >= lost_ns);
         let second_arrived_late = second.arrived_late(faults);
-        let releases = self.foreign_releases().iter();
-        let between = releases.clone().filter(|release| {
+        let releases = self.foreign_takings().iter();
+        let between = releases.clone().filter(|taking| {
             let between_ns = first.begin_ns + 1..second.begin_ns;
-            release.key == first.key && between_ns.contains(&release.fired_at_ns)
+            taking.lock == first.lock && between_ns.contains(&taking.took_effect_ns)
         });
         // The first client stays inside because it prolongs a value that belongs to the second client by then.
-        let prolonged = releases.filter(|release| {
-            release.how == Taking::Prolonged
-                && release.fired_at_ns >= second.begin_ns
-                && (release.releaser, release.owner) == (first.op, second.op)
+        let prolonged = releases.filter(|taking| {
+            taking.how == Taking::Prolonged
+                && taking.took_effect_ns >= second.begin_ns
+                && (taking.taker, taking.owner) == (first.op, second.op)
         });
         let taken = between.chain(prolonged.take(1));
         let is_outlived = are_over(&first.possible_leases);
@@ -273,7 +273,7 @@ impl<'a> Evidence<'a> {
                 || is_outlived && is_never_reported(&self.timeline, first, second.begin_ns),
             unbacked: self.unbacked([first, second]),
             phantom_ns: phantom_ns(self.history, &own, first, second),
-            taken: taken.map(|release| self.taken(release)).collect(),
+            taken: taken.map(|taking| self.taken(taking)).collect(),
         }
     }
 
@@ -293,17 +293,17 @@ impl<'a> Evidence<'a> {
         lost.at_ns > second.begin_ns && !was_frozen
     }
 
-    fn taken<'e>(&'e self, release: &'e ForeignRelease) -> Taken<'e> {
-        let by = self.taken_by(release);
+    fn taken<'e>(&'e self, taking: &'e ForeignTaking) -> Taken<'e> {
+        let by = self.taken_by(taking);
         let is_same = |(by, span)| is_same_token(self.spans(), self.timeline.holds(), by, span);
         Taken {
-            release,
-            taker: self.worker_of(release.releaser),
-            owner: self.worker_of(release.owner),
-            taker_hold: self.hold(release.releaser),
-            owner_hold: self.hold(release.owner),
+            taking,
+            taker: self.worker_of(taking.taker),
+            owner: self.worker_of(taking.owner),
+            taker_hold: self.hold(taking.taker),
+            owner_hold: self.hold(taking.owner),
             by,
-            is_extension: self.is_extension(release),
+            is_extension: self.is_extension(taking),
             is_same_token: by.is_some_and(is_same),
         }
     }
@@ -334,7 +334,7 @@ impl<'a> Evidence<'a> {
     /// Returns the outdated sales that damaged the stock.
     fn damaging_sales(&self, stock: &WrongStock, at_ns: u64) -> impl Iterator<Item = OutdatedSale> {
         let seller = stock.op.filter(|_| stock.left < 0);
-        let outdated = outdated_sales(self.history, stock.key, at_ns);
+        let outdated = outdated_sales(self.history, stock.lock, at_ns);
         outdated.filter(move |outdated| seller.is_none_or(|seller| seller == outdated.sale.op))
     }
 
@@ -379,31 +379,31 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns all releases that succeeded on another client's lock.
-    pub fn foreign_releases(&self) -> &[ForeignRelease] {
-        self.foreign_releases
-            .get_or_init(|| foreign_releases(&self.timeline))
+    pub fn foreign_takings(&self) -> &[ForeignTaking] {
+        self.foreign_takings
+            .get_or_init(|| foreign_takings(&self.timeline))
     }
 
     /// Returns `true` if the command replaced the value in order to renew the sender's own lease.
     ///
     /// A command of a release may also write a mark that the lock is free. A renewal that arrives during the release
     /// writes the value with which the attempt had taken the lock.
-    fn is_extension(&self, release: &ForeignRelease) -> bool {
+    fn is_extension(&self, taking: &ForeignTaking) -> bool {
         let spans = self.spans();
         let by = spans.iter().find_map(|span| {
-            let by = (span.author.as_ref()).filter(|_| span.from_ns == release.fired_at_ns);
-            by.filter(|by| (by.op, by.phase) == (release.releaser, Phase::Release))
+            let by = (span.author.as_ref()).filter(|_| span.from_ns == taking.took_effect_ns);
+            by.filter(|by| (by.op, by.phase) == (taking.taker, Phase::Release))
         });
-        release.how == Taking::Replaced
-            && by.is_none_or(|by| took_again(spans, by, release.fired_at_ns))
+        taking.how == Taking::Replaced
+            && by.is_none_or(|by| took_again(spans, by, taking.took_effect_ns))
     }
 
     /// Returns the command that took or prolonged a value, and the value, or `None` if the key history does not show
     /// it.
-    fn taken_by(&self, release: &ForeignRelease) -> Option<(&KeyCommand, &ValueSpan)> {
-        let taker = (release.fired_at_ns, release.releaser);
+    fn taken_by(&self, taking: &ForeignTaking) -> Option<(&KeyCommand, &ValueSpan)> {
+        let taker = (taking.took_effect_ns, taking.taker);
         self.key_history()?.spans.iter().find_map(|span| {
-            span.author.as_ref().filter(|by| by.op == release.owner)?;
+            span.author.as_ref().filter(|by| by.op == taking.owner)?;
             let renewals = (span.renewals.iter()).map(|renewal| (renewal.at_ns, &renewal.by));
             let ended = span.end.by().map(|by| (span.until_ns, by));
             let mut commands = ended.into_iter().chain(renewals);
@@ -470,11 +470,11 @@ impl<'a> Evidence<'a> {
 
     /// Returns the earlier hold with the higher token that makes a token stale.
     fn hold_before(&self, stale: &StaleToken, at_ns: u64) -> Option<&Hold> {
-        let key = self.hold(stale.op)?.key;
+        let key = self.hold(stale.op)?.lock;
         self.timeline.holds().iter().rfind(|hold| {
             hold.begin_ns <= at_ns
                 && hold.op != stale.op
-                && hold.key == key
+                && hold.lock == key
                 && hold.fence == Some(stale.highest)
         })
     }

@@ -8,7 +8,7 @@ use crate::key_history::{KeyHistory, ValueSpan};
 use crate::timeline::{FaultSpan, Hold};
 
 use crate::check::finding::{
-    Claim, ClientDeath, Deadlock, ForeignRelease, StaleToken, Starvation, WrongStock,
+    Claim, ClientDeath, Deadlock, ForeignTaking, StaleToken, Starvation, WrongStock,
 };
 use crate::check::verdict::Cause;
 
@@ -44,7 +44,7 @@ pub(in crate::check) enum Found<'a> {
         is_interleaved: bool,
     },
     /// A command took or prolonged another client's value.
-    ForeignRelease(Taken<'a>),
+    ForeignTaking(Taken<'a>),
     /// A fencing token was not higher than an earlier token.
     StaleToken {
         stale: &'a StaleToken,
@@ -117,7 +117,7 @@ pub(in crate::check) struct OutsideFault<'a> {
 
 /// A command that took or prolonged another client's value.
 pub(in crate::check) struct Taken<'a> {
-    pub release: &'a ForeignRelease,
+    pub taking: &'a ForeignTaking,
     /// The worker that sent the command.
     pub taker: Option<usize>,
     /// The worker that owned the value.

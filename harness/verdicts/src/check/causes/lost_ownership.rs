@@ -158,6 +158,7 @@ impl LostOwnership<'_> {
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
         let cause = match (&span.end, due_ns) {
+            (SpanEnd::RanOut, _) if self.ran_out_in_leap(span) => Cause::ClockJump,
             (SpanEnd::RanOut, _) => match cause_of_expiry(span.until_ns, earlier, later) {
                 Cause::WrongExpiry
                     if is_off_by_its_clock(self.faults, span, earlier, span.until_ns) =>
@@ -185,6 +186,17 @@ impl LostOwnership<'_> {
             }
             _ => cause,
         }
+    }
+
+    /// Returns `true` if a permit was gone with its expired key after the clock of its node had been set forward. The
+    /// permit itself has no expiry that could show whether it ended early.
+    fn ran_out_in_leap(&self, span: &ValueSpan) -> bool {
+        let has_leapt = |fault: &FaultSpan<'_>| {
+            fault.clock.is_some_and(|shift| shift.by_ns > 0)
+                && fault.nodes.contains(&span.node)
+                && (span.from_ns..=span.until_ns).contains(&fault.began_ns)
+        };
+        span.expiry.is_none() && self.faults.iter().any(has_leapt)
     }
 
     /// Like [`Self::cause_of_end`], for a value that would still have existed when the later attempt took the lock if
@@ -253,7 +265,7 @@ impl LostOwnership<'_> {
         };
         // If a leap of the clock ended the value, the undisturbed time is known.
         let is_known = span.end == SpanEnd::ClockLeapt || !self.faults.iter().any(sets_clock);
-        is_known.then(|| expiry.ended_at_ns())
+        is_known.then(|| expiry.expires_at_ns())
     }
 
     /// Returns why a client overwrote a value that still existed. A renewal that arrives during the release writes the
@@ -291,7 +303,7 @@ impl LostOwnership<'_> {
             // The attempt took the lock and gave it back before it was granted.
             Phase::Acquire if is_own => Cause::UnbackedGrant,
             Phase::Release if is_own => Cause::Undetermined,
-            _ if is_own && late_release(self.holds, by, earlier.key, span.until_ns).is_none() => {
+            _ if is_own && late_release(self.holds, by, earlier.lock, span.until_ns).is_none() => {
                 Cause::OwnRemoval
             }
             _ if is_own => Cause::StolenRelease,
@@ -310,7 +322,7 @@ impl LostOwnership<'_> {
                 self.history,
                 self.holds,
                 by,
-                (earlier.key, span.until_ns),
+                (earlier.lock, span.until_ns),
             ) =>
             {
                 Cause::ForeignRemoval
@@ -374,14 +386,14 @@ fn has_lapsed(earlier: &Hold, later: &Hold) -> bool {
     earlier.begin_ns <= later.begin_ns && !earlier.possible_leases.iter().any(runs)
 }
 
-/// Returns the cause if the earlier value expired at `ended_at_ns`, which is its written expiry.
-fn cause_of_expiry(ended_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
+/// Returns the cause if the earlier value expired at `expires_at_ns`, which is its written expiry.
+fn cause_of_expiry(expires_at_ns: u64, earlier: &Hold, later: &Hold) -> Cause {
     let meets = |lease: &&Lease| overlap(lease.span(), later.span());
     let shared = earlier.leases.iter().find(meets);
     // The lease of an extension that was granted after the value was gone is the only one that overlaps. That extension
     // wrote no new value, and may have extended the other client's value. An extension that may have been granted
     // earlier does not explain the overlap.
-    let is_too_late = shared.is_some_and(|lease| ended_at_ns <= lease.from_ns);
+    let is_too_late = shared.is_some_and(|lease| expires_at_ns <= lease.from_ns);
     if is_too_late && !share_granted_leases(earlier, later) {
         Cause::PhantomExtend
     } else {

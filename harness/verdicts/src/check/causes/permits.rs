@@ -29,7 +29,7 @@ pub(in crate::check) fn cause_of_count(
     (first, second): (&Hold, &Hold),
 ) -> Option<Cause> {
     let key = KeyName::Count {
-        permits_of: second.key,
+        permits_of: second.lock,
     };
     let counts: Vec<&ValueSpan> = (key_history.spans.iter())
         .filter(|span| span.key == key)
@@ -38,9 +38,16 @@ pub(in crate::check) fn cause_of_count(
         .iter()
         .rev()
         .find(|span| span.from_ns <= second.begin_ns)?;
-    let lost = |from_ns| loss(history, key_history, second.key, (from_ns, second.begin_ns));
+    let lost = |from_ns| {
+        loss(
+            history,
+            key_history,
+            second.lock,
+            (from_ns, second.begin_ns),
+        )
+    };
     let weights = weights(holds);
-    let changes = changes(history, second.key, second.begin_ns);
+    let changes = changes(history, second.lock, second.begin_ns);
     // An attempt without a change of the number may have lost its change to another attempt, which is a race.
     let mints = |(op, changes): (&u64, &Changes)| {
         let granted = weights.get(op).copied();
@@ -121,12 +128,12 @@ pub(in crate::check) fn cause_of_starvation(
         held.any(|hold| hold.begin_ns <= at_ns && at_ns < hold.end_ns)
     };
     let mut permits = key_history.spans.iter().filter(|span| {
-        matches!(span.key, KeyName::Permit { lock, .. } if lock == starvation.key)
+        matches!(span.key, KeyName::Permit { lock, .. } if lock == starvation.lock)
             && span.exists_at(at_ns)
     });
     let is_left = |span: &ValueSpan| span.author.as_ref().is_some_and(|by| !is_held(by.op));
     let weights = weights(holds);
-    let changes = changes(history, starvation.key, at_ns);
+    let changes = changes(history, starvation.lock, at_ns);
     let is_missing = |(op, changes): (&u64, &Changes)| {
         let first = weights.get(op).copied().unwrap_or(1);
         let taken = changes.taken + if changes.is_first { first } else { 0 };

@@ -170,7 +170,7 @@ impl Course<'_, '_> {
         let mut holds = self.timeline.holds().iter();
         let is_granted = holds.any(|other| {
             let is_meanwhile = (at_ns..blocked_until_ns).contains(&other.begin_ns);
-            other.op != hold.op && other.key == hold.key && is_meanwhile
+            other.op != hold.op && other.lock == hold.lock && is_meanwhile
         });
         // The client must have wanted the lock in the first half of the time, so that it could make several attempts.
         let middle_ns = at_ns + (blocked_until_ns - at_ns) / 2;
@@ -194,7 +194,7 @@ fn is_wanted_at(history: &History, hold: &Hold, (from_ns, until_ns): (u64, u64))
         match event.what {
             EventKind::Acquire {
                 worker, op, key, ..
-            } if worker != hold.worker && key == hold.key && event.at_ns < until_ns => {
+            } if worker != hold.worker && key == hold.lock && event.at_ns < until_ns => {
                 requested.insert(op, event.at_ns);
             }
             EventKind::Granted { op, .. }

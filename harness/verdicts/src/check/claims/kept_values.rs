@@ -14,15 +14,11 @@ use picklock_scenarios::Phase;
 
 use crate::history::{Event, EventKind, KeyCommand, KeyName};
 use crate::key_history::{Expiry, KeyUpdate, NodeClocks, may_be_lock_value, shares_element};
-use crate::timeline::{Attempt, Step, UnderWay, names_token, work_count};
+use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, UnderWay, names_token, work_count};
 
 use crate::check::claims::false_answers::FalseAnswers;
 use crate::check::claims::leftover_value::{LeftoverValue, ReportedState, ending_anyway_until_ns};
 use crate::check::stalls::reply_delays::ReplyDelays;
-
-/// Tolerance for expiries, in nanoseconds. Servers count them in whole milliseconds, by a clock that they read once per
-/// event loop turn.
-pub(in crate::check) const SLACK_NS: u64 = 2_000_000;
 
 /// The values of active attempts, and the values that attempts left behind.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +31,7 @@ pub(in crate::check) struct KeptValues {
     /// The attempts whose section failed and whose release has not been answered yet.
     failed_sections: Vec<u64>,
     /// The current value of each place.
-    current: Vec<Option<CurrentValue>>,
+    current: Vec<Option<ObservedValue>>,
     /// The values of each active attempt.
     attempts: UnderWay<Vec<Value>>,
     acquired: AcquiredValues,
@@ -122,7 +118,7 @@ impl AcquiredValues {
 
 /// The current value of a key.
 #[derive(Debug, Clone)]
-struct CurrentValue {
+struct ObservedValue {
     node: usize,
     key: KeyName,
     /// The worker that wrote the value, and its attempt.
@@ -193,7 +189,7 @@ impl KeptValues {
             let KeyCommand { worker, op, .. } = *now.author?;
             let is_same =
                 before.is_some_and(|writer| writer.is_of_one_worker && writer.worker == worker);
-            Some(CurrentValue {
+            Some(ObservedValue {
                 node: update.node,
                 key: update.key.clone(),
                 worker,
@@ -341,7 +337,7 @@ impl KeptValues {
             left.of_other_attempts = of_other_attempts;
             if reported.is_of_release() && self.min_hold_ns > 0 {
                 let held_on_until_ns = at_ns.saturating_add(self.min_hold_ns);
-                left.held_on_until_ns = held_on_until_ns.saturating_add(SLACK_NS);
+                left.held_on_until_ns = held_on_until_ns.saturating_add(EXPIRY_SLACK_NS);
             }
             self.left.push(left);
         }
@@ -350,11 +346,11 @@ impl KeptValues {
     /// Returns the values that another attempt of the same client wrote, but that belong to this attempt: they name its
     /// token, or it took the lock with them. Nodes on which the attempt removed one of its values do not count, because
     /// the removed value was the lock.
-    fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<&CurrentValue> {
+    fn values_of_client(&self, at_ns: u64, attempt: &Attempt) -> Vec<&ObservedValue> {
         let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
         let own = self.attempts.get(attempt.op).map_or(&[][..], Vec::as_slice);
         let is_released = |node: usize| own.iter().any(|value| value.node == node && value.removed);
-        let is_left = |value: &&CurrentValue| {
+        let is_left = |value: &&ObservedValue| {
             let place = (value.node, &value.key);
             let is_older = value.written_ns < released_ns;
             // A value that several workers have written counts the clients that share a token.
@@ -429,6 +425,6 @@ impl Value {
 
 /// Returns `true` if a value with this expiry certainly has not expired at `at_ns`.
 fn lives(clocks: &NodeClocks, node: usize, expiry: Option<Expiry>, at_ns: u64) -> bool {
-    let ended_at_ns = |expiry| clocks.ended_at_ns(node, expiry);
-    expiry.is_none_or(|expiry| ended_at_ns(expiry) > at_ns.saturating_add(SLACK_NS))
+    let expires_at_ns = |expiry| clocks.expires_at_ns(node, expiry);
+    expiry.is_none_or(|expiry| expires_at_ns(expiry) > at_ns.saturating_add(EXPIRY_SLACK_NS))
 }

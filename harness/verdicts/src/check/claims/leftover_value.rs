@@ -105,7 +105,7 @@ impl LeftoverValue {
             reported,
             worker: attempt.worker,
             op: attempt.op,
-            lock: attempt.key,
+            lock: attempt.lock,
             written_ns,
             held_on_until_ns: 0,
             of_other_attempts: false,
@@ -130,7 +130,7 @@ impl LeftoverValue {
         });
         let is_ending = at_ns < self.ending_anyway_until_ns;
         let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
-        let due_ns = before.and_then(|before| Some(before.expiry?.ended_at_ns()));
+        let due_ns = before.and_then(|before| Some(before.expiry?.expires_at_ns()));
         let is_held_on = is_own && due_ns.unwrap_or(at_ns).min(at_ns) <= self.held_on_until_ns;
         let is_excused = is_held_on
             || match self.reported {

@@ -2,7 +2,9 @@
 
 pub(super) mod continuity;
 pub(super) mod false_answers;
+pub(super) mod hold_claims;
 pub(super) mod kept_values;
+pub(super) mod leftover_claims;
 pub(super) mod leftover_value;
 pub(super) mod promised_renewal;
 pub(super) mod taken_value;

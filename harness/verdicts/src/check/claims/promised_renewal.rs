@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, Hold, Timeline, ms, spoils_clocks, stops_clients};
+use crate::timeline::{FaultSpan, Hold, Timeline, ends_clients, ms, spoils_clocks, stops_clients};
 
 use crate::check::stalls::delays::stalled_ns;
 use crate::check::stalls::harness_stall::HarnessStall;
@@ -72,9 +72,9 @@ pub(in crate::check) fn ran_out_ns(
         confirmed_ns,
         Some(end_ns),
     ];
-    let reported_at_ns = answers_ns.into_iter().flatten().min()?;
+    let silence_end_ns = answers_ns.into_iter().flatten().min()?;
     let any_fault = |fault: &FaultSpan<'_>| concerns(fault, hold.worker);
-    is_silent(timeline, hold, (until_ns, reported_at_ns), any_fault).then_some(until_ns)
+    is_silent(timeline, hold, (until_ns, silence_end_ns), any_fault).then_some(until_ns)
 }
 
 /// Returns `true` if the silence of the lock from `since_ns` to `until_ns` is longer than its excuse: the total time of
@@ -149,8 +149,7 @@ pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
 /// connection, except a fault that stopped or ended only other clients.
 pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
     let is_of_others = !fault.workers.is_empty() && !fault.workers.contains(&worker);
-    let ends_clients = matches!(fault.fault, "crash-client" | "terminate-client");
-    !(is_of_others && (stops_clients(fault.fault) || ends_clients))
+    !(is_of_others && (stops_clients(fault.fault) || ends_clients(fault.fault)))
 }
 
 /// Returns how long stalls, and the faults for which `counts` returns `true`, disturbed this worker or a server between
@@ -234,13 +233,13 @@ pub(in crate::check) fn late_extension_ns(
     spans: &[ValueSpan],
     hold: &Hold,
 ) -> Option<u64> {
-    let ended_at_ns = hold.possible_leases.last()?.until_ns;
+    let lease_end_ns = hold.possible_leases.last()?.until_ns;
     let events = &timeline.history().events;
     let is_request =
         |event: &&Event| matches!(event.what, EventKind::Extend { op, .. } if op == hold.op);
     let mut requests = events.iter().filter(is_request).map(|event| event.at_ns);
-    let requested_at_ns = requests.rfind(|requested_at_ns| *requested_at_ns < ended_at_ns)?;
-    let is_in_time = |at_ns: u64| (requested_at_ns..ended_at_ns).contains(&at_ns);
+    let requested_at_ns = requests.rfind(|requested_at_ns| *requested_at_ns < lease_end_ns)?;
+    let is_in_time = |at_ns: u64| (requested_at_ns..lease_end_ns).contains(&at_ns);
     let is_answer_in_time = |event: &Event| match event.what {
         EventKind::ExtendGranted { op, .. }
         | EventKind::ExtendRefused { op, .. }
@@ -249,15 +248,15 @@ pub(in crate::check) fn late_extension_ns(
     };
     let own = spans.iter().filter(|span| span.is_of(hold.worker, hold.op));
     let mut renewals = own.flat_map(|span| &span.renewals);
-    let is_excused = ended_at_ns > ended_clients_ns(timeline.history())
-        || ended_at_ns - requested_at_ns < NOTABLE_DELAY.part_of(hold.ttl_ns)
+    let is_excused = lease_end_ns > ended_clients_ns(timeline.history())
+        || lease_end_ns - requested_at_ns < NOTABLE_DELAY.part_of(hold.ttl_ns)
         || renewals.any(|renewal| is_in_time(renewal.at_ns))
         || events.iter().any(is_answer_in_time)
         || is_delayed(
             timeline.history(),
             hold.worker,
-            (requested_at_ns, ended_at_ns),
+            (requested_at_ns, lease_end_ns),
         )
-        || is_disturbed(timeline, hold, (hold.acquire_ns, ended_at_ns));
+        || is_disturbed(timeline, hold, (hold.acquire_ns, lease_end_ns));
     (!is_excused).then_some(requested_at_ns)
 }

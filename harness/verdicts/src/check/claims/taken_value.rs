@@ -85,6 +85,11 @@ impl TakenValue {
         }
     }
 
+    /// Returns `true` if the value is one of several in a key, which has no expiry on the server.
+    pub(in crate::check) fn is_permit(&self) -> bool {
+        matches!(self.key, KeyName::Permit { .. })
+    }
+
     /// Returns `true` if the command belongs to an attempt that was still acquiring the lock.
     pub(in crate::check) fn is_of_acquisition(&self) -> bool {
         self.by.phase == Phase::Acquire

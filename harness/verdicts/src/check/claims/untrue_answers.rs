@@ -11,9 +11,8 @@ use picklock_scenarios::Phase;
 
 use crate::history::{Event, EventKind, History, KeyChange};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, Hold, HoldEnd, Timeline};
+use crate::timeline::{EXPIRY_SLACK_NS, FaultSpan, Hold, HoldEnd, Timeline};
 
-use crate::check::claims::kept_values::SLACK_NS;
 use crate::check::claims::promised_renewal::is_disturbed;
 use crate::check::stalls::thresholds::ENDING_ANYWAY;
 
@@ -79,7 +78,7 @@ pub(in crate::check) fn gone_ns(
     let sent_ns = (hold.ended == HoldEnd::Released).then_some(hold.end_ns)?;
     let is_there = |span: &ValueSpan| {
         matches!(span.end, SpanEnd::Stays | SpanEnd::Unseen)
-            || span.until_ns.saturating_add(SLACK_NS) >= sent_ns
+            || span.until_ns.saturating_add(EXPIRY_SLACK_NS) >= sent_ns
     };
     let mut kept = HashSet::new();
     let mut gone_ns = None;

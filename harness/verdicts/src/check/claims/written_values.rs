@@ -6,7 +6,7 @@ use std::sync::Arc;
 use picklock_scenarios::Phase;
 
 use crate::history::{KeyCommand, KeyName};
-use crate::key_history::{Expiry, Holding, KeyUpdate, NodeClocks, is_rest, may_be_lock_value};
+use crate::key_history::{Expiry, KeyUpdate, NodeClocks, StoredValue, is_rest, may_be_lock_value};
 use crate::timeline::{Attempt, UnderWay, names_token};
 
 /// The values that each active attempt has written.
@@ -14,12 +14,12 @@ use crate::timeline::{Attempt, UnderWay, names_token};
 pub(in crate::check) struct WrittenValues {
     attempts: UnderWay<Written>,
     /// The current values of all attempts, by place.
-    current: Vec<Option<CurrentValue>>,
+    current: Vec<Option<AuthoredValue>>,
 }
 
 /// A value in a key, and the attempt that wrote it.
 #[derive(Debug, Clone)]
-struct CurrentValue {
+struct AuthoredValue {
     worker: usize,
     op: u64,
     value: WrittenValue,
@@ -64,7 +64,8 @@ impl WrittenValues {
         let Some(written) = self.attempts.get_mut(command.op) else {
             return;
         };
-        let is_own = |now: &Holding<'_>| now.author.is_some_and(|by| by.shares_attempt(command));
+        let is_own =
+            |now: &StoredValue<'_>| now.author.is_some_and(|by| by.shares_attempt(command));
         match update.now {
             None if update.before.is_some() => written.removed(update.node, update.key),
             Some(now) if is_own(now) => {
@@ -81,7 +82,7 @@ impl WrittenValues {
         }
         self.current[update.place] = update.now.and_then(|now| {
             let author = now.author?;
-            Some(CurrentValue {
+            Some(AuthoredValue {
                 worker: author.worker,
                 op: author.op,
                 value: WrittenValue::new(update, now, None),
@@ -105,9 +106,9 @@ impl WrittenValues {
         let mut kept = Written::default();
         for current in self.current.iter().flatten() {
             let value = &current.value;
-            let ended_at_ns = |expiry| clocks.ended_at_ns(value.node, expiry);
-            let lives = (value.expiry).is_none_or(|expiry| ended_at_ns(expiry) > at_ns);
-            let is_of_another = value.key.lock().is_some_and(|other| other != attempt.key);
+            let expires_at_ns = |expiry| clocks.expires_at_ns(value.node, expiry);
+            let lives = (value.expiry).is_none_or(|expiry| expires_at_ns(expiry) > at_ns);
+            let is_of_another = value.key.lock().is_some_and(|other| other != attempt.lock);
             let is_earlier = current.worker == attempt.worker && current.op != attempt.op;
             if is_earlier && lives && !is_of_another {
                 kept.left_by = Some(current.op);
@@ -151,7 +152,7 @@ impl WrittenValues {
 
 /// Returns `true` if the command took an element out of a collection while it acquired. The rest of the collection is
 /// not the value of this attempt.
-fn takes_element(update: &KeyUpdate<'_>, now: &Holding<'_>, command: &KeyCommand) -> bool {
+fn takes_element(update: &KeyUpdate<'_>, now: &StoredValue<'_>, command: &KeyCommand) -> bool {
     let before = update.before.as_ref();
     command.phase == Phase::Acquire && before.is_some_and(|before| is_rest(before.value, now.value))
 }
@@ -213,20 +214,20 @@ impl Written {
 
     /// Returns when the lock values on each node expire, the latest first. A lock may write other keys besides its lock
     /// key, so the value that lives longest on each node counts.
-    pub(in crate::check) fn ended_at_ns(&self) -> Vec<u64> {
+    pub(in crate::check) fn expiries_ns(&self) -> Vec<u64> {
         let longest = |on_node: &[WrittenValue]| {
             let lock_values = on_node.iter().filter(|value| value.is_lock_value());
-            lock_values.map(WrittenValue::ended_at_ns).max()
+            lock_values.map(WrittenValue::expires_at_ns).max()
         };
-        let mut ended_at_ns: Vec<u64> = self.by_node().filter_map(longest).collect();
-        ended_at_ns.sort_unstable_by(|one, other| other.cmp(one));
-        ended_at_ns
+        let mut expiries_ns: Vec<u64> = self.by_node().filter_map(longest).collect();
+        expiries_ns.sort_unstable_by(|one, other| other.cmp(one));
+        expiries_ns
     }
 }
 
 impl WrittenValue {
     /// Creates the value that the key has now. `phase` is the phase of the command that set its expiry.
-    fn new(update: &KeyUpdate<'_>, now: &Holding<'_>, phase: Option<Phase>) -> Self {
+    fn new(update: &KeyUpdate<'_>, now: &StoredValue<'_>, phase: Option<Phase>) -> Self {
         WrittenValue {
             node: update.node,
             key: update.key.clone(),
@@ -245,8 +246,8 @@ impl WrittenValue {
     }
 
     /// Returns when the written expiry ends.
-    fn ended_at_ns(&self) -> u64 {
-        self.expiry.map_or(u64::MAX, Expiry::ended_at_ns)
+    fn expires_at_ns(&self) -> u64 {
+        self.expiry.map_or(u64::MAX, Expiry::expires_at_ns)
     }
 }
 

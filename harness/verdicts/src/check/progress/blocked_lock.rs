@@ -69,12 +69,12 @@ impl<'a> BlockedLock<'a> {
     ) -> Self {
         let attempts = attempt_times(history);
         let lock_of = |op| attempts.get(&op).map(|attempt: &AttemptTimes| attempt.lock);
-        let keys = key_history.keys_of(starvation.key, lock_of);
+        let keys = key_history.keys_of(starvation.lock, lock_of);
         let values = (key_history.spans.iter())
             .filter(|span| keys.contains(&span.key) && span.may_be_lock_value())
             .collect();
         let header = &history.header;
-        let (nodes, quorum) = match key_history.nodes.only_node(starvation.key) {
+        let (nodes, quorum) = match key_history.nodes.only_node(starvation.lock) {
             Some(_) => (1, 1),
             None => (header.nodes, header.quorum.unwrap_or(header.nodes / 2 + 1)),
         };
@@ -152,7 +152,7 @@ impl<'a> BlockedLock<'a> {
         let own = self
             .attempts
             .values()
-            .filter(|it| it.lock == self.starvation.key);
+            .filter(|it| it.lock == self.starvation.lock);
         let later = |ns: &u64| *ns > self.starvation.from_ns;
         let granted_ns = own
             .clone()
@@ -243,7 +243,7 @@ impl<'a> BlockedLock<'a> {
                 && !is_rounded_up(written_ns, owner.ttl_ns)
         };
         match owner {
-            owner if owner.lock != self.starvation.key => Cause::SharedKey,
+            owner if owner.lock != self.starvation.lock => Cause::SharedKey,
             _ if is_kept_by_others(span, at_ns) => Cause::ForeignRenewal,
             // The value of that attempt should have expired long ago, so something keeps renewing it.
             owner if owner.in_doubt && is_renewed && !took_back(span) => Cause::AmbiguousAcquire,
@@ -329,7 +329,7 @@ impl<'a> BlockedLock<'a> {
     fn denied(&self) -> impl Iterator<Item = (&u64, &AttemptTimes)> {
         let (from_ns, until_ns) = (self.starvation.from_ns, self.starvation.until_ns);
         self.attempts.iter().filter(move |(_, attempt)| {
-            attempt.lock == self.starvation.key
+            attempt.lock == self.starvation.lock
                 && attempt.requested_at_ns <= until_ns
                 && attempt
                     .denied_ns

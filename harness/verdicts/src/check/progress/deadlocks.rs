@@ -46,7 +46,7 @@ impl Deadlocks {
         step: Step,
         stalled_ns: impl Fn(u64, u64) -> u64,
     ) {
-        let (worker, key) = (attempt.worker, attempt.key);
+        let (worker, key) = (attempt.worker, attempt.lock);
         let Some(holder) = self.holders.get(key as usize).copied() else {
             return;
         };

@@ -11,7 +11,7 @@ use crate::timeline::{Attempt, Step, UnderWay};
 
 /// A value in a key that was written to take a lock.
 #[derive(Debug, Clone, Copy)]
-struct CurrentValue {
+struct LockValue {
     lock: u32,
     node: usize,
     serial: u64,
@@ -27,7 +27,7 @@ struct CurrentValue {
 #[derive(Debug, Default)]
 pub(in crate::check) struct KeptAlive {
     /// The values, by the number of the key.
-    current_values: Vec<Option<CurrentValue>>,
+    current_values: Vec<Option<LockValue>>,
     /// The lock of each active attempt.
     locks: UnderWay<u32>,
     /// Whether any value is kept alive. If `false`, the values need not be searched.
@@ -37,7 +37,7 @@ pub(in crate::check) struct KeptAlive {
 impl KeptAlive {
     pub(in crate::check) fn step(&mut self, attempt: &Attempt, step: Step) {
         match step {
-            Step::Requested => self.locks.begin(attempt.op, attempt.key),
+            Step::Requested => self.locks.begin(attempt.op, attempt.lock),
             Step::Begun | Step::Denied(_) | Step::Gone => {
                 self.locks.end(attempt.op);
             }
@@ -65,11 +65,11 @@ impl KeptAlive {
     }
 
     /// Returns the new value of a key, or `None` if it was not written to take a lock.
-    fn written(&self, update: &KeyUpdate<'_>) -> Option<CurrentValue> {
+    fn written(&self, update: &KeyUpdate<'_>) -> Option<LockValue> {
         let now = update.now?;
         let author = now.author.filter(|by| by.phase == Phase::Acquire)?;
         let lock = *self.locks.get(author.op)?;
-        may_be_lock_value(update.key, now.expiry.is_some()).then_some(CurrentValue {
+        may_be_lock_value(update.key, now.expiry.is_some()).then_some(LockValue {
             lock,
             node: update.node,
             serial: now.serial,
@@ -93,15 +93,15 @@ impl KeptAlive {
     }
 }
 
-impl CurrentValue {
+impl LockValue {
     /// Returns the value after a command that may have changed its expiry.
-    fn renewed(self, update: &KeyUpdate<'_>) -> CurrentValue {
+    fn renewed(self, update: &KeyUpdate<'_>) -> LockValue {
         let command = update.command();
         let is_foreign = command.is_some_and(|command| command.worker != self.author);
         let is_kept_alive = self.author_died && is_foreign && update.prolongs();
         let before = update.before.as_ref().and_then(|before| before.expiry);
-        let due_ns = before.filter(|_| is_kept_alive).map(Expiry::ended_at_ns);
-        CurrentValue {
+        let due_ns = before.filter(|_| is_kept_alive).map(Expiry::expires_at_ns);
+        LockValue {
             due_ns: self.due_ns.or(due_ns),
             ..self
         }

@@ -89,7 +89,7 @@ impl Outstanding {
                 if how == HoldEnd::Released {
                     self.releases.push(Release {
                         worker: attempt.worker,
-                        lock: attempt.key,
+                        lock: attempt.lock,
                         op: attempt.op,
                         clear_ns,
                     });
@@ -119,11 +119,11 @@ impl Outstanding {
             at_ns,
             clear_ns,
         });
-        if !reach.has_quorum(attempt.worker, attempt.key) {
+        if !reach.has_quorum(attempt.worker, attempt.lock) {
             self.kept_away_clear_ns = self.kept_away_clear_ns.max(clear_ns);
             return;
         }
-        let own = reach.had_quorum_since(attempt.worker, attempt.key, attempt.acquire_ns);
+        let own = reach.had_quorum_since(attempt.worker, attempt.lock, attempt.acquire_ns);
         if !own || !self.excused {
             self.clear_ns = self.clear_ns.max(clear_ns);
             self.excused |= own;
@@ -274,7 +274,7 @@ impl WantedKey {
             return None;
         }
         Some(Starvation {
-            key,
+            lock: key,
             from_ns: at_ns,
             until_ns: at_ns,
             worker: None,

@@ -57,7 +57,7 @@ impl Overtaking {
     /// Handles a step of an attempt.
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let Some(max) = self.max else { return };
-        let place = (attempt.key, attempt.worker);
+        let place = (attempt.lock, attempt.worker);
         match step {
             Step::Requested => {
                 let wait = self.waits.entry(place).or_insert(Wait {
@@ -70,7 +70,7 @@ impl Overtaking {
             }
             Step::Begun => {
                 if let Some(wait) = self.waits.remove(&place).filter(|wait| !wait.is_writer) {
-                    self.let_in(at_ns, attempt.key, wait.since_ns, max);
+                    self.let_in(at_ns, attempt.lock, wait.since_ns, max);
                 }
             }
             Step::Gone => {

@@ -14,7 +14,7 @@
 
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};
-use crate::timeline::{Attempt, Step, is_instantaneous};
+use crate::timeline::{Attempt, Step, affects_only_replicas, is_instantaneous, only_delays};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
@@ -24,10 +24,9 @@ struct Obstacle {
     id: u32,
     workers: Vec<usize>,
     nodes: Vec<usize>,
-    /// Whether the fault only delays commands.
-    delays: bool,
-    /// When the replicas were cut off, or `None` if the fault affects more than replicas.
-    replicas_cut_ns: Option<u64>,
+    only_delays: bool,
+    /// When the fault began, if it affects only replicas, and `None` otherwise.
+    only_replicas_ns: Option<u64>,
 }
 
 impl Obstacle {
@@ -74,9 +73,9 @@ impl Reach {
             used.step(attempt, step);
         }
         if step == Step::Begun {
-            let is_harmless = |cut_ns: u64| cut_ns <= attempt.acquire_ns;
+            let is_harmless = |began_ns: u64| began_ns <= attempt.acquire_ns;
             self.obstacles
-                .retain(|fault| !fault.replicas_cut_ns.is_some_and(is_harmless));
+                .retain(|fault| !fault.only_replicas_ns.is_some_and(is_harmless));
         }
     }
 
@@ -97,8 +96,8 @@ impl Reach {
                         id: *id,
                         workers: workers.clone(),
                         nodes: nodes.clone(),
-                        delays: fault == "delay",
-                        replicas_cut_ns: (fault == "cut-replication").then_some(at_ns),
+                        only_delays: only_delays(fault),
+                        only_replicas_ns: affects_only_replicas(fault).then_some(at_ns),
                     });
                 }
             }
@@ -160,7 +159,7 @@ impl Reach {
     /// needs.
     pub(in crate::check) fn may_be_late(&self, worker: usize, lock: u32) -> bool {
         let mut faults = self.obstacles.iter();
-        let is_delayed = faults.any(|fault| fault.delays && fault.affects(worker));
+        let is_delayed = faults.any(|fault| fault.only_delays && fault.affects(worker));
         is_delayed && !self.has_quorum(worker, lock)
     }
 

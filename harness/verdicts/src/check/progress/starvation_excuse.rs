@@ -98,7 +98,7 @@ impl StarvationExcuses {
     ) -> Option<u64> {
         let waiting = operations.iter().filter(|operation| {
             operation.kind == OperationKind::Acquire
-                && operation.key == first.key
+                && operation.lock == first.lock
                 && operation.requested_at_ns < first.until_ns
                 && operation.ended_at_ns > first.from_ns
         });
@@ -146,7 +146,7 @@ impl StarvationExcuses {
         let stall = stalls.find(|stall| stall.meets(span));
         let not_begun = || {
             let waited_ns = self.not_begun_ns(first, bound_ns, operations)?;
-            let by = StarvationReason::HarnessStall(waited_ns / 1_000_000);
+            let by = StarvationReason::MachineTooSlow(waited_ns / 1_000_000);
             Some(InconclusiveReason::Starved { by })
         };
         stall.map(Stall::reason).or_else(not_begun)
@@ -206,7 +206,7 @@ mod tests {
             operations.push(Operation {
                 worker,
                 op: worker as u64,
-                key: 0,
+                lock: 0,
                 kind: OperationKind::Acquire,
                 intended_ns: None,
                 requested_at_ns: 0,
@@ -215,7 +215,7 @@ mod tests {
             });
         }
         let first = Starvation {
-            key: 0,
+            lock: 0,
             from_ns: ms(1000),
             until_ns: ms(5000),
             worker: Some(0),

@@ -58,7 +58,7 @@ impl Waiters {
     }
 
     pub(in crate::check) fn requested(&mut self, at_ns: u64, attempt: &Attempt, reaches: bool) {
-        let (worker, key) = (attempt.worker, attempt.key);
+        let (worker, key) = (attempt.worker, attempt.lock);
         let Some(first_requested) = self.first_requested.get_mut(worker) else {
             return;
         };
@@ -94,7 +94,7 @@ impl Waiters {
     pub(in crate::check) fn satisfied(&mut self, attempt: &Attempt) {
         if self.is_requesting(attempt) {
             self.withdraw(attempt.worker);
-            self.first_requested[attempt.worker].retain(|(key, _)| *key != attempt.key);
+            self.first_requested[attempt.worker].retain(|(key, _)| *key != attempt.lock);
         }
     }
 

@@ -21,8 +21,8 @@
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
 //!   does not stay on a quorum of the nodes.
-//! - *The client no longer holds the lock.* An extension is not refused while the client's own value exists on a quorum
-//!   of the nodes, with time left, and neither a fault nor a stall has disturbed the hold since its request.
+//! - *The extension is impossible.* An extension is not refused while the client's own value exists on a quorum of the
+//!   nodes, with time left, and nothing has disturbed the client or a server since the lock was requested.
 //! - *The lease is renewed.* The key of a lock that promises renewal does not run out while its client works, unless a
 //!   fault or a stall may be the reason.
 //! - *The request took the reported time.* No answer took longer than the driver has waited for it.
@@ -30,24 +30,22 @@
 //!
 //! Without a key history these claims cannot be checked, and the property does not apply.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::check::checker::Checker;
-use crate::check::claims::continuity::{Course, Reports};
-use crate::check::claims::kept_values::{KeptValues, SLACK_NS};
-use crate::check::claims::leftover_value::{LeftoverValue, ReportedState};
-use crate::check::claims::promised_renewal::ran_out_ns;
-use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
+use crate::check::claims::hold_claims::HoldJudge;
+use crate::check::claims::kept_values::KeptValues;
+use crate::check::claims::leftover_claims::{Leftover, LeftoverJudge};
 use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
 use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
-use crate::check::inconclusive::{InconclusiveReason, StallContext, key_history_gap};
+use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
-use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE, REPORT_SLACK};
-use crate::history::{Declarations, Event, EventKind, Header, KeyName};
-use crate::key_history::{KeyHistory, KeyUpdate, NodesUsed, ValueSpan};
-use crate::timeline::{Attempt, Step, Timeline, ms};
+use crate::check::stalls::thresholds::REPORT_SLACK;
+use crate::history::{Declarations, Event, Header, KeyName};
+use crate::key_history::{KeyUpdate, NodesUsed};
+use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, Timeline, ms};
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -107,7 +105,7 @@ impl Claims {
         {
             return self.judge_validity(at_ns, attempt, &kept);
         }
-        self.record_keys(attempt.key, &written);
+        self.record_keys(attempt.lock, &written);
         self.judge_expiry(at_ns, attempt, &written);
         self.judge_grant(at_ns, attempt, &written);
         self.judge_validity(at_ns, attempt, &written);
@@ -161,7 +159,7 @@ impl Claims {
 
     /// Judges the claim that a grant has the requested lease.
     fn judge_expiry(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let quorum = self.nodes_used.quorum(attempt.key);
+        let quorum = self.nodes_used.quorum(attempt.lock);
         if let Some((node, ttl_ms)) =
             wrong_expiry(attempt, written, quorum, margin_ms(self.declares))
         {
@@ -218,26 +216,26 @@ impl Claims {
         );
         self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
         if let Some(found) = self.found.last_mut() {
-            found.unless_on_one_node = (nodes > 0).then_some(attempt.key);
+            found.unless_on_one_node = (nodes > 0).then_some(attempt.lock);
         }
     }
 
     /// Judges the reported end of the lease, which must not be later than the written expiry.
     fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let quorum = self.nodes_used.quorum(attempt.key);
-        let ended_at_ns = written.ended_at_ns();
-        let reported_at_ns = attempt.deadline_ns;
+        let quorum = self.nodes_used.quorum(attempt.lock);
+        let expiries_ns = written.expiries_ns();
+        let reported_end_ns = attempt.deadline_ns;
         let slack_ns = match written.left_by {
-            None => SLACK_NS + REPORT_SLACK.part_of(attempt.ttl_ns),
-            Some(_) => SLACK_NS,
+            None => EXPIRY_SLACK_NS + REPORT_SLACK.part_of(attempt.ttl_ns),
+            Some(_) => EXPIRY_SLACK_NS,
         };
         // A lease that is over when it is reported promises nothing.
-        if let Some(worth_ns) = ended_at_ns.get(quorum - 1)
+        if let Some(written_end_ns) = expiries_ns.get(quorum - 1)
             && attempt.lease_reported
-            && reported_at_ns > at_ns
-            && reported_at_ns > worth_ns.saturating_add(slack_ns)
+            && reported_end_ns > at_ns
+            && reported_end_ns > written_end_ns.saturating_add(slack_ns)
         {
-            let more_ms = (reported_at_ns - worth_ns) / 1_000_000;
+            let more_ms = (reported_end_ns - written_end_ns) / 1_000_000;
             let statement = format!(
                 "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
                 attempt.worker
@@ -254,7 +252,7 @@ impl Claims {
 
     /// Judges the claim that the lock is separate: no other lock uses its key.
     fn judge_key(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
-        let (lock, op) = (attempt.key, attempt.op);
+        let (lock, op) = (attempt.lock, attempt.op);
         let Some(shared) = self.users.granted(lock, op, written) else {
             return;
         };
@@ -271,129 +269,45 @@ impl Claims {
 
     /// Judges the claims that the lock is free, or that the client did not get the lock.
     fn judge_leftover_values(&mut self) {
-        for left in std::mem::take(&mut self.kept).into_leftover_values() {
-            let stayed = self.stayed_on(&left);
-            let is_on_one_node = self.nodes_used.only_node(left.lock).is_some();
-            let quorum = self.nodes / 2 + 1;
-            let too_many = match (is_on_one_node, left.reported.is_of_release()) {
-                (true, _) => 1,
-                // The value stayed on so many nodes that the others are fewer than a quorum.
-                (false, true) => self.nodes - quorum + 1,
-                (false, false) => quorum,
-            };
-            if stayed < too_many {
-                continue;
-            }
-            if left.reported == ReportedState::Refused
-                && let Some(reason) = self.reason_for_delayed_answer(&left)
-            {
-                self.delayed_answer.get_or_insert(reason);
-            } else {
-                let statement = format!(
-                    "worker {} {}, but its value stayed on {stayed} of {} nodes",
-                    left.worker,
-                    left.reported.describe(),
-                    self.nodes
-                );
-                let about = match left.reported {
-                    ReportedState::Refused | ReportedState::NothingHappened => Claim::Refusal,
-                    ReportedState::Nothing => Claim::SilentRelease,
-                    _ => Claim::Release,
-                };
-                self.found(left.at_ns, about, vec![left.op], statement);
+        let left_values = std::mem::take(&mut self.kept).into_leftover_values();
+        let judge = LeftoverJudge {
+            nodes: self.nodes,
+            nodes_used: &self.nodes_used,
+            lock_keys: &self.lock_keys,
+            ttl_ns: self.ttl_ns,
+            harness_stalls: &self.harness_stalls,
+        };
+        let (mut found, mut delayed) = (Vec::new(), None);
+        for left in left_values {
+            match judge.judge(&left) {
+                Some(Leftover::Untrue(about, statement)) => found.push((left, about, statement)),
+                Some(Leftover::DelayedAnswer(reason)) => {
+                    delayed.get_or_insert(reason);
+                }
+                None => {}
             }
         }
-    }
-
-    /// Returns the reason if the client may have given up an answer that the harness delayed, because the harness was
-    /// stalled around the time at which the value was written.
-    fn reason_for_delayed_answer(&self, left: &LeftoverValue) -> Option<InconclusiveReason> {
-        let written_ns = left.written_ns?;
-        let around_ns = AROUND_WRITE.part_of(self.ttl_ns);
-        let from_ns = written_ns.saturating_sub(around_ns);
-        let until_ns = written_ns.saturating_add(around_ns).min(left.at_ns);
-        let (mut stalled_ns, mut last_ns) = (0_u64, 0);
-        for stall in &self.harness_stalls {
-            if stall.from_ns < until_ns && stall.until_ns > from_ns {
-                stalled_ns = stalled_ns.saturating_add(stall.until_ns - stall.from_ns);
-                last_ns = stall.until_ns;
-            }
+        for (left, about, statement) in found {
+            self.found(left.at_ns, about, vec![left.op], statement);
         }
-        let is_long = stalled_ns >= ANSWER_DELAY.part_of(self.ttl_ns).max(1);
-        is_long.then_some(InconclusiveReason::HarnessStall {
-            late_ms: stalled_ns / 1_000_000,
-            until_ns: last_ns,
-            during: StallContext::Attempt,
-            count: 1,
-        })
+        self.delayed_answer = delayed;
     }
 
-    /// Judges the claims that the lease is renewed, that the client lost the lock, and that it held the lock until now.
+    /// Judges the claims about each hold.
     fn judge_holds(&mut self, timeline: &Timeline<'_>) {
-        let history = timeline.history();
-        let refused: HashSet<u64> = (history.events.iter())
-            .filter_map(|event| match event.what {
-                EventKind::ExtendRefused { op, .. } => Some(op),
-                _ => None,
-            })
-            .collect();
-        let renews = history.header.renews;
-        let key_history = KeyHistory::from_history(history);
-        let reports = Reports::from_history(history);
-        let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
-        for span in &key_history.spans {
-            if let Some(by) = &span.author {
-                values.entry((by.worker, by.op)).or_default().push(span);
-            }
+        let judge = HoldJudge {
+            nodes_used: &self.nodes_used,
+            lock_keys: &self.lock_keys,
+            released_late: &self.released_late,
+        };
+        for untrue in judge.judge(timeline) {
+            self.found(
+                untrue.at_ns,
+                untrue.about,
+                vec![untrue.op],
+                untrue.statement,
+            );
         }
-        for hold in timeline.holds() {
-            let own = (values.get(&(hold.worker, hold.op))).map_or(&[][..], Vec::as_slice);
-            let quorum = self.nodes_used.quorum(hold.key);
-            let keys = (self.lock_keys.get(&hold.key)).map_or(&[][..], Vec::as_slice);
-            let course = Course {
-                timeline,
-                own,
-                hold,
-                quorum,
-                keys,
-            };
-            for (at_ns, about, statement) in course.false_claims(&reports) {
-                self.found(at_ns, about, vec![hold.op], statement);
-            }
-            if renews && let Some(at_ns) = ran_out_ns(timeline, own, hold, quorum) {
-                let statement = format!(
-                    "worker {}'s key expired while it held the lock, although the lock promises to renew it",
-                    hold.worker
-                );
-                self.found(at_ns, Claim::Renewal, vec![hold.op], statement);
-            }
-            if refused.contains(&hold.op)
-                && let Some(at_ns) = refused_ns(timeline, own, hold, quorum)
-            {
-                let statement = format!(
-                    "worker {} was refused an extension, although its value still existed with time left",
-                    hold.worker
-                );
-                self.found(at_ns, Claim::Extension, vec![hold.op], statement);
-            }
-            if self.released_late.contains(&hold.op)
-                && let Some((at_ns, before_ns)) = gone_ns(timeline, own, hold, quorum)
-            {
-                let statement = format!(
-                    "worker {} reported a successful release, but its value had disappeared {} ms before the release",
-                    hold.worker,
-                    before_ns / 1_000_000
-                );
-                self.found(at_ns, Claim::Release, vec![hold.op], statement);
-            }
-        }
-    }
-
-    /// Returns the number of nodes on which a value stayed. A report that the lock is free concerns every value that
-    /// the attempt has written; other reports concern only the keys that certainly belong to the lock.
-    fn stayed_on(&self, left: &LeftoverValue) -> usize {
-        let keys = (self.lock_keys.get(&left.lock)).map_or(&[][..], Vec::as_slice);
-        left.nodes((left.reported != ReportedState::Free).then_some(keys))
     }
 }
 
@@ -451,8 +365,8 @@ impl Checker for Claims {
                 self.written.forget(attempt.op);
             }
             Step::Answered { released, .. } => {
-                let ended_at_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
-                if released == Some(true) && at_ns > ended_at_ns {
+                let lease_end_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
+                if released == Some(true) && at_ns > lease_end_ns {
                     self.released_late.insert(attempt.op);
                 }
                 self.written.forget(attempt.op);

@@ -21,7 +21,7 @@ use crate::timeline::{Hold, Lease, Timeline};
 pub(in crate::check) struct Exclusion {
     capacity: u32,
     /// When a probe got more permits than the lock has, and how many it got.
-    minted: Option<(u64, u32)>,
+    extra_permits: Option<(u64, u32)>,
 }
 
 /// Judges holds, which must be in the order in which they began.
@@ -54,7 +54,7 @@ impl Checker for Exclusion {
     fn new(header: &Header) -> Self {
         Exclusion {
             capacity: header.capacity,
-            minted: None,
+            extra_permits: None,
         }
     }
 
@@ -65,13 +65,14 @@ impl Checker for Exclusion {
         } = event.what
             && permits > self.capacity
         {
-            self.minted.get_or_insert((event.at_ns, permits));
+            self.extra_permits.get_or_insert((event.at_ns, permits));
         }
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
         let judgement = judge_holds(timeline.holds(), self.capacity, overlap::ALL_PAIRS);
-        let Some((at_ns, permits)) = self.minted.filter(|_| judgement == Judgement::Held) else {
+        let Some((at_ns, permits)) = self.extra_permits.filter(|_| judgement == Judgement::Held)
+        else {
             return judgement;
         };
         let statement = format!(

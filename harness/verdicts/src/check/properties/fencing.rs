@@ -2,10 +2,10 @@
 //!
 //! Tokens are created at the grant, and grants may arrive out of order. So a token is compared only with tokens of
 //! holds that were provably granted before it. Those are the holds whose grant had arrived when this attempt was sent
-//! and, if the lease of this grant had not expired when it arrived ([`Hold::follows_ns`] is then the arrival itself),
-//! the holds that had ended by then. The highest token of each group suffices. For overlapping holds it is unknown
-//! which was granted first. But whatever their order, two grants must not have the same token, because the resource
-//! could not distinguish the two holders.
+//! and, if the lease of this grant had not expired when it arrived ([`Hold::follows_grants_before_ns`] is then the
+//! arrival itself), the holds that had ended by then. The highest token of each group suffices. For overlapping holds
+//! it is unknown which was granted first. But whatever their order, two grants must not have the same token, because
+//! the resource could not distinguish the two holders.
 
 use std::collections::{HashMap, HashSet};
 
@@ -51,7 +51,7 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
         let mut keys: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
         for hold in holds {
             let token = hold.fence.map(|fence| (time(hold), fence));
-            keys.entry(hold.key).or_default().extend(token);
+            keys.entry(hold.lock).or_default().extend(token);
         }
         (keys.into_iter())
             .map(|(key, tokens)| (key, HighestTokens::new(tokens)))
@@ -61,10 +61,10 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
     let ended = by_key(|hold| hold.end_ns);
     let mut granted = HashSet::new();
     let stale = holds.iter().filter_map(|hold| {
-        let (key, fence) = (hold.key, hold.fence?);
+        let (key, fence) = (hold.lock, hold.fence?);
         let highest_arrived = arrived[&key].before(hold.acquire_ns);
-        let highest_ended =
-            (ended[&key].before(hold.begin_ns)).filter(|_| hold.follows_ns == hold.begin_ns);
+        let highest_ended = (ended[&key].before(hold.begin_ns))
+            .filter(|_| hold.follows_grants_before_ns == hold.begin_ns);
         let higher = (highest_arrived.max(highest_ended)).filter(|highest| fence <= *highest);
         let repeated = (!granted.insert((key, fence))).then_some(fence);
         let highest = higher.max(repeated)?;

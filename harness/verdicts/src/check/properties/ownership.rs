@@ -11,6 +11,9 @@
 //! attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in order
 //! to take it, or the command is a delayed one of an earlier release.
 //!
+//! A permit of a semaphore, or a hold in the hash of a read/write lock, has no expiry on the server. When its owner's lease
+//! has run out, any command may remove it, and the release of another holder often does.
+//!
 //! A release can also arrive so late that its own client holds the lock again. A removal counts as such a late release
 //! if it was sent outside every request and not by a script, if it removes a value of the same client whose lease was
 //! running, and if that client had released another hold of the lock at most one lease before. If the client was
@@ -18,6 +21,9 @@
 //!
 //! A collection is a queue of waiting clients, and not a lock, if its key never contained the token of a grant,
 //! although another key did. A release may take the next ticket from such a queue.
+//!
+//! If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's name is not a
+//! lock either. An example is a key that each client sets for a moment to find out what the server supports.
 //!
 //! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
 //! A value that replaced another value need not be a lock: `GETSET` writes even if another client has the lock. So a
@@ -28,20 +34,20 @@
 //! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
 //! not show whose lock it released.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use picklock_scenarios::Phase;
 
 use crate::check::checker::Checker;
 use crate::check::claims::taken_value::{TakenValue, queues};
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{ForeignRelease, Judgement, Seen, Taking};
+use crate::check::finding::{ForeignTaking, Judgement, Seen, Taking};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
 use crate::history::{Event, EventKind, Header, KeyName};
-use crate::key_history::{KeyTable, KeyUpdate};
+use crate::key_history::{KeyTable, KeyUpdate, Locks};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
 
 /// The checker.
@@ -61,15 +67,21 @@ pub(in crate::check) struct Ownership {
     /// The attempts that wrote over another value and have not been granted the lock, by the number of the key.
     unproven: HashMap<usize, u64>,
     pending: Vec<PendingFinding>,
-    found: Vec<ForeignRelease>,
+    found: Vec<ForeignTaking>,
     /// The findings about collections, each with the collection's node and key.
-    collections: HashMap<ForeignRelease, (usize, KeyName)>,
+    collections: HashMap<ForeignTaking, (usize, KeyName)>,
+    /// The names of the locks.
+    names: Vec<String>,
+    /// The locks, by their position in `names`, for which acquisitions wrote a key that contains the lock's name.
+    named: BTreeSet<u32>,
+    /// Every finding, with `true` if it is only about keys whose name contains no lock's name.
+    unnamed: HashMap<ForeignTaking, bool>,
 }
 
 /// A command that took a value which may turn out not to be another client's lock.
 #[derive(Debug)]
 struct PendingFinding {
-    release: ForeignRelease,
+    taking: ForeignTaking,
     place: usize,
     /// The attempt that owned the value, until it is granted the lock; `None` afterwards.
     ungranted: Option<(usize, u64)>,
@@ -78,7 +90,7 @@ struct PendingFinding {
 #[derive(Debug, Clone, Copy, Default)]
 struct AttemptState {
     op: u64,
-    key: u32,
+    lock: u32,
     answer: Answer,
     /// The earliest possible end of its lease.
     deadline_ns: u64,
@@ -89,7 +101,7 @@ struct AttemptState {
 #[derive(Debug, Clone, Copy, Default)]
 struct LastRelease {
     op: u64,
-    key: u32,
+    lock: u32,
     /// The last time at which a command still counts as part of this release: one lease after the release was sent. 0
     /// if the worker has released nothing.
     late_until_ns: u64,
@@ -107,18 +119,22 @@ enum Answer {
 
 impl Ownership {
     /// Returns all foreign releases, and `true` if a further release is in doubt because a node had two masters.
-    fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignRelease>, bool) {
+    fn releases(mut self, timeline: &Timeline<'_>) -> (Vec<ForeignTaking>, bool) {
         if !self.key_history {
-            return ownership_from_answers::foreign_releases(&self.claims, timeline);
+            return ownership_from_answers::foreign_takings(&self.claims, timeline);
         }
         let granted = (self.pending.into_iter()).filter(|pending| pending.ungranted.is_none());
-        self.found.extend(granted.map(|pending| pending.release));
+        self.found.extend(granted.map(|pending| pending.taking));
         let queued = queues(timeline, self.collections.values());
-        let is_of_queue = |release: &ForeignRelease| {
-            let place = self.collections.get(release);
+        let is_of_queue = |taking: &ForeignTaking| {
+            let place = self.collections.get(taking);
             place.is_some_and(|place| queued.contains(&place))
         };
-        self.found.retain(|release| !is_of_queue(release));
+        let is_beside_lock = |taking: &ForeignTaking| {
+            self.unnamed.get(taking) == Some(&true) && self.named.contains(&taking.lock)
+        };
+        self.found
+            .retain(|taking| !is_of_queue(taking) && !is_beside_lock(taking));
         (self.found, false)
     }
 
@@ -137,7 +153,7 @@ impl Ownership {
     fn settle(&mut self) {
         let is_settled = |pending: &mut PendingFinding| pending.ungranted.is_none();
         let settled = self.pending.extract_if(.., is_settled);
-        self.found.extend(settled.map(|pending| pending.release));
+        self.found.extend(settled.map(|pending| pending.taking));
     }
 
     /// Returns the state of an attempt if it is the latest of its worker.
@@ -148,16 +164,18 @@ impl Ownership {
     /// Records that a command took this value. If `is_unproven`, the value is its writer's lock only if that attempt is
     /// granted.
     fn record_taken(&mut self, taken: &TakenValue, is_unproven: bool) {
-        if !self.is_foreign_release(taken) {
+        if !self.is_foreign_taking(taken) {
             return;
         }
-        let release = self.foreign_release(taken);
+        let taking = self.foreign_taking(taken);
+        let is_unnamed = self.named_by(&taken.key).is_none();
+        *self.unnamed.entry(taking).or_insert(true) &= is_unnamed;
         if taken.is_collection {
             let place = (taken.node, taken.key.clone());
-            self.collections.insert(release, place);
+            self.collections.insert(taking, place);
         }
         self.pending.push(PendingFinding {
-            release,
+            taking,
             place: taken.place,
             ungranted: is_unproven.then_some(taken.owner),
         });
@@ -165,15 +183,17 @@ impl Ownership {
     }
 
     /// Returns `true` if the command must not have affected the owner's value. A command of an acquisition may do so in
-    /// two cases: after the owner's lease, and to prolong a value that its attempt has not written.
-    fn is_foreign_release(&self, taken: &TakenValue) -> bool {
-        if !taken.is_of_acquisition() {
-            true
-        } else if taken.how == Taking::Prolonged {
+    /// two cases: after the owner's lease, and to prolong a value that its attempt has not written. Any command may
+    /// remove a permit after its owner's lease.
+    fn is_foreign_taking(&self, taken: &TakenValue) -> bool {
+        let is_prolonged = taken.how == Taking::Prolonged;
+        if taken.is_of_acquisition() && is_prolonged {
             // After writing the key itself, the attempt renews a value that is no longer its own.
             self.has_written(taken)
-        } else {
+        } else if taken.is_of_acquisition() || (taken.is_permit() && !is_prolonged) {
             self.lease_runs(taken)
+        } else {
+            true
         }
     }
 
@@ -193,17 +213,17 @@ impl Ownership {
         })
     }
 
-    fn foreign_release(&self, taken: &TakenValue) -> ForeignRelease {
-        let releaser = self.attempt((taken.by.worker, taken.by.op));
+    fn foreign_taking(&self, taken: &TakenValue) -> ForeignTaking {
+        let taker = self.attempt((taken.by.worker, taken.by.op));
         let lock_by_name = taken.key.lock().unwrap_or(0);
-        let known = releaser.or(self.attempt(taken.owner));
-        ForeignRelease {
-            key: known.map_or(lock_by_name, |attempt| attempt.key),
-            releaser: taken.by.op,
+        let known = taker.or(self.attempt(taken.owner));
+        ForeignTaking {
+            lock: known.map_or(lock_by_name, |attempt| attempt.lock),
+            taker: taken.by.op,
             owner: taken.owner.1,
             owned_ns: taken.written_ns,
-            sent_ns: (releaser.and_then(|attempt| attempt.released_ns)).unwrap_or(taken.at_ns),
-            fired_at_ns: taken.at_ns,
+            sent_ns: (taker.and_then(|attempt| attempt.released_ns)).unwrap_or(taken.at_ns),
+            took_effect_ns: taken.at_ns,
             how: taken.how,
         }
     }
@@ -220,7 +240,7 @@ impl Ownership {
             Step::Requested => {
                 *state = AttemptState {
                     op: attempt.op,
-                    key: attempt.key,
+                    lock: attempt.lock,
                     deadline_ns: attempt.acquire_ns.saturating_add(attempt.ttl_ns),
                     ..AttemptState::default()
                 };
@@ -250,7 +270,7 @@ impl Ownership {
                 }
                 self.releases[attempt.worker] = LastRelease {
                     op: attempt.op,
-                    key: attempt.key,
+                    lock: attempt.lock,
                     late_until_ns: at_ns.saturating_add(attempt.ttl_ns),
                 };
             }
@@ -263,11 +283,22 @@ impl Ownership {
         let last = self.releases.get(taken.by.worker);
         let is_late = |last: &LastRelease| {
             let owner = self.attempt(taken.owner);
-            owner.is_some_and(|owner| owner.key == last.key && owner.op != last.op)
+            owner.is_some_and(|owner| owner.lock == last.lock && owner.op != last.op)
                 && taken.at_ns <= last.late_until_ns
         };
         let is_outside = taken.by.phase == Phase::Idle && !taken.by.is_script();
         is_outside && last.is_some_and(is_late) && self.lease_runs(taken)
+    }
+
+    /// Returns the lock whose name the key's name is or contains.
+    fn named_by(&self, key: &KeyName) -> Option<u32> {
+        let locks = Locks {
+            names: &self.names,
+            of_attempt: &|_| None,
+        };
+        locks
+            .named_by(key)
+            .and_then(|lock| u32::try_from(lock).ok())
     }
 
     fn record_written(&mut self, (worker, op): (usize, u64), place: usize) {
@@ -286,6 +317,11 @@ impl Ownership {
     /// Handles a value that an attempt has written, possibly again.
     fn handle_written(&mut self, update: &KeyUpdate<'_>, writer: (usize, u64)) {
         let op = writer.1;
+        let expires = update.now.is_some_and(|now| now.expiry.is_some());
+        if update.key.may_hold_lock(expires) {
+            let named = self.named_by(update.key);
+            self.named.extend(named);
+        }
         let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
             self.record_written(writer, update.place);
@@ -316,6 +352,7 @@ impl Checker for Ownership {
     fn new(header: &Header) -> Self {
         Ownership {
             key_history: header.key_history,
+            names: header.keys.clone(),
             ..Ownership::default()
         }
     }
@@ -346,8 +383,8 @@ impl Checker for Ownership {
         if let Some(own) = TakenValue::removed_own(at_ns, update)
             && self.is_late_release(&own)
         {
-            let release = self.foreign_release(&own);
-            self.found.push(release);
+            let taking = self.foreign_taking(&own);
+            self.found.push(taking);
         }
         if let Some(taken) = TakenValue::from_update(at_ns, update) {
             let owner = self.attempt(taken.owner);
@@ -373,7 +410,7 @@ impl Checker for Ownership {
         }
         let observations = found
             .into_iter()
-            .map(|release| (release.fired_at_ns, Seen::ForeignRelease(release)));
+            .map(|taking| (taking.took_effect_ns, Seen::ForeignTaking(taking)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);
@@ -392,7 +429,7 @@ impl Checker for Ownership {
 }
 
 /// Returns all foreign releases of a history, in the order in which they became certain.
-pub(in crate::check) fn foreign_releases(timeline: &Timeline<'_>) -> Vec<ForeignRelease> {
+pub(in crate::check) fn foreign_takings(timeline: &Timeline<'_>) -> Vec<ForeignTaking> {
     let history = timeline.history();
     let mut tracker = AttemptTracker::new(history.header.workers);
     let mut checker = Ownership::new(&history.header);

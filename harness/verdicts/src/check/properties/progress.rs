@@ -119,7 +119,7 @@ impl Progress {
         if at_ns <= limit_ns.saturating_add(excused_ns) {
             if at_ns > limit_ns {
                 let stalled_ns = self.excuses.waited_ns((from_ns, at_ns), self.ttl_ns, 0);
-                let by = StarvationReason::HarnessStall(stalled_ns / 1_000_000);
+                let by = StarvationReason::MachineTooSlow(stalled_ns / 1_000_000);
                 self.undecided.get_or_insert(by);
             }
             if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
@@ -136,7 +136,7 @@ impl Progress {
         let first_requested_at_ns = self.waiters.first_requested_at_ns(worker, key);
         self.keys[key as usize].starved = true;
         self.found.push(Starvation {
-            key,
+            lock: key,
             from_ns,
             until_ns: limit_ns.saturating_add(excused_ns),
             worker: (worker < self.workers).then_some(worker),
@@ -202,7 +202,7 @@ impl Progress {
     /// Judges the wait of the client whose attempt is being denied, even if each of its attempts ends without a
     /// definite answer.
     fn judge_denied(&mut self, at_ns: u64, attempt: &Attempt) {
-        let (worker, key) = (attempt.worker, attempt.key);
+        let (worker, key) = (attempt.worker, attempt.lock);
         // Return early unless the key was idle for longer than the bound.
         let held_until_ns = self.keys[key as usize].outstanding.held_until_ns();
         let idle_since_ns = held_until_ns.max(self.faults_clear_ns);
@@ -291,7 +291,7 @@ impl Progress {
         self.found.retain(|found| {
             let rests_on_it = from_ns <= found.until_ns && found.from_ns <= until_ns;
             if rests_on_it {
-                keys[found.key as usize].starved = false;
+                keys[found.lock as usize].starved = false;
                 since_ns = since_ns.into_iter().chain([found.from_ns]).min();
             }
             !rests_on_it
@@ -304,7 +304,7 @@ impl Progress {
     fn cpu_wait_reported(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
             let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
-            let by = StarvationReason::HarnessStall(waited_ms);
+            let by = StarvationReason::MachineTooSlow(waited_ms);
             self.undecided.get_or_insert(by);
             self.judge_all_keys(at_ns);
         }
@@ -349,7 +349,7 @@ impl Checker for Progress {
         self.deaths.step(attempt, step);
         self.kept_alive.step(attempt, step);
         self.overtaking.step(at_ns, attempt, step);
-        let key = attempt.key;
+        let key = attempt.lock;
         if key as usize >= self.keys.len() {
             return;
         }

@@ -129,7 +129,7 @@ impl Resource {
     fn violated(&mut self, at_ns: u64, key: u32, op: Option<u64>, (sold, left): (i64, i64)) {
         self.keys[key as usize].violated = true;
         let stock = WrongStock {
-            key,
+            lock: key,
             op,
             sold,
             left,
@@ -186,7 +186,7 @@ impl Checker for Resource {
 
     fn step(&mut self, _at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Begun && self.capacity > 1 {
-            self.torn_reads.begun(attempt.op, attempt.key);
+            self.torn_reads.begun(attempt.op, attempt.lock);
         }
         if step == Step::Begun && self.kind == LockKind::Semaphore {
             self.record_weight(attempt);

@@ -3,28 +3,14 @@
 //! Almost all of them scale with the lease. Other modules of the checkers use these constants, and no literal fractions
 //! of the lease.
 
-/// A fraction of the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseFraction {
-    /// The number by which the lease is divided.
-    pub divisor: u32,
-}
-
-impl LeaseFraction {
-    const fn one_in(divisor: u32) -> Self {
-        LeaseFraction { divisor }
-    }
-
-    /// Returns this fraction of `lease`, in the unit of `lease`.
-    pub const fn part_of(self, lease: u64) -> u64 {
-        lease / self.divisor as u64
-    }
-}
+use crate::history::{LeaseFraction, RECORDED_DELAY};
 
 /// Shortest delay that can change what a lock does: Redlock waits this long for a node before it gives up. Shorter
 /// harness stalls matter only if a violation rests on them, a `delay` fault of up to this length keeps no node away,
 /// and an extension must be requested at least this long before the end of the lease.
-pub const NOTABLE_DELAY: LeaseFraction = LeaseFraction::one_in(10);
+///
+/// Shorter delays of servers, workers and faults are not even in the history, so this threshold must not be lower.
+pub(in crate::check) const NOTABLE_DELAY: LeaseFraction = RECORDED_DELAY;
 
 /// A value with at most this remaining lifetime counts as ending anyway, because its removal may be in flight or its
 /// expiry is due. The threshold is [`NOTABLE_DELAY`], because shorter delays of a command are normal.

@@ -66,7 +66,7 @@ impl<'a> Draft<'a> {
 
     /// Adds a grant, with its lease.
     pub fn describe_grant(&mut self, hold: &Hold) {
-        let lock = self.facts.history.header.named(hold.key, "the lock");
+        let lock = self.facts.history.header.named(hold.lock, "the lock");
         let lease = describe_lease(self.facts, hold);
         let command = taken_with(self.facts, hold);
         let text = format!("worker {} got {lock}{command}{lease}", hold.worker);
@@ -162,31 +162,31 @@ impl<'a> Draft<'a> {
 
     /// Adds a command that took or prolonged another client's lock.
     pub fn describe_taken(&mut self, taken: &Taken<'_>) {
-        let release = taken.release;
+        let taking = taken.taking;
         let name = |worker: Option<usize>| match worker {
             Some(worker) => format!("worker {worker}"),
             None => "another client".to_owned(),
         };
         let (done, at_ns) = match taken.owner_hold {
-            Some(owner) if owner.begin_ns <= release.fired_at_ns => ("granted", owner.begin_ns),
-            _ => ("written", release.owned_ns),
+            Some(owner) if owner.begin_ns <= taking.took_effect_ns => ("granted", owner.begin_ns),
+            _ => ("written", taking.owned_ns),
         };
-        let since = match release.fired_at_ns.saturating_sub(at_ns) {
+        let since = match taking.took_effect_ns.saturating_sub(at_ns) {
             0 => format!("{done} just before"),
             ago => format!("{done} {} earlier", length(ago)),
         };
         let taker = name(taken.taker);
         let what = match taken.by {
             Some((by, _)) => {
-                let is_removal = release.how == Taking::Removed;
+                let is_removal = taking.how == Taking::Removed;
                 describe_command(
                     self.facts,
                     by,
-                    release.key,
-                    (release.fired_at_ns, is_removal),
+                    taking.lock,
+                    (taking.took_effect_ns, is_removal),
                 )
             }
-            None if taken.is_extension || release.how == Taking::Prolonged => {
+            None if taken.is_extension || taking.how == Taking::Prolonged => {
                 format!("the renewal of {taker}")
             }
             None => format!("the release of {taker}"),
@@ -194,13 +194,13 @@ impl<'a> Draft<'a> {
         let value = taken.by.map_or_else(String::new, |(_, span)| {
             format!(" (value {})", abbreviate(&span.value))
         });
-        let did = match release.how {
+        let did = match taking.how {
             Taking::Prolonged => "prolonged",
             _ => "took",
         };
         let owner = name(taken.owner);
         let text = format!("{what} {did} the lock of {owner}{value}, {since}");
-        self.add(release.fired_at_ns, Weight::Decisive, text);
+        self.add(taking.took_effect_ns, Weight::Decisive, text);
     }
 }
 

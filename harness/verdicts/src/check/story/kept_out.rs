@@ -60,14 +60,22 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
     let Some(author) = &span.author else {
         return;
     };
+    let expiry = match why {
+        Cause::NoTtl => ", without expiry",
+        _ => "",
+    };
     let text = format!(
-        "{} of worker {} wrote the value {} on node {} that kept the others out",
+        "{} of worker {} wrote the value {} on node {} that kept the others out{expiry}",
         author.command,
         author.worker,
         abbreviate(&span.value),
         span.node
     );
-    draft.add(span.from_ns, Weight::Plot, text);
+    let weight = match why {
+        Cause::NoTtl | Cause::WrongExpiry => Weight::Decisive,
+        _ => Weight::Plot,
+    };
+    draft.add(span.from_ns, weight, text);
     if matches!(why, Cause::FalseRelease | Cause::SilentRelease) {
         draft.describe_attempts(&[author.op], span.from_ns, span.until_ns);
     }

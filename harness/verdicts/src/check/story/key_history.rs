@@ -9,7 +9,7 @@ use crate::check::causes::ending_command::late_release;
 use crate::check::causes::facts::Facts;
 use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan, shares_element};
-use crate::timeline::{Hold, ms};
+use crate::timeline::{Hold, holds_back, ms};
 
 /// Maximum number of characters of a value to show.
 const MAX_VALUE_LENGTH: usize = 12;
@@ -149,7 +149,7 @@ fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> 
     };
     let by = |by: &KeyCommand| {
         let is_removal = matches!(span.end, SpanEnd::Removed(_));
-        describe_command(facts, by, hold.key, (span.until_ns, is_removal))
+        describe_command(facts, by, hold.lock, (span.until_ns, is_removal))
     };
     Some(match &span.end {
         SpanEnd::Stays | SpanEnd::RanOut | SpanEnd::Unseen => return None,
@@ -207,8 +207,7 @@ pub(super) fn describe_command(
 fn held_back_by(facts: &Facts<'_>, worker: usize, (from_ns, to_ns): (u64, u64)) -> String {
     let mut faults = facts.faults.iter().rev();
     let fault = faults.find(|fault| {
-        let holds_back = matches!(fault.fault, "delay" | "hold" | "partition");
-        holds_back && fault.affects(worker) && fault.touches(from_ns, to_ns)
+        holds_back(fault.fault) && fault.affects(worker) && fault.touches(from_ns, to_ns)
     });
     fault.map_or_else(String::new, |fault| format!(" by {}", fault.fault))
 }

@@ -29,7 +29,7 @@ pub(super) fn story(facts: &Facts<'_>) -> Story {
     let mut draft = Draft::new(facts);
     match &facts.found {
         Found::Nothing => {}
-        Found::ForeignRelease(taken) => describe_foreign_release(&mut draft, taken),
+        Found::ForeignTaking(taken) => describe_foreign_taking(&mut draft, taken),
         Found::StaleToken {
             stale,
             hold,
@@ -63,19 +63,25 @@ fn summary(facts: &Facts<'_>) -> String {
     let lock = &facts.lock;
     match &facts.found {
         Found::Nothing => String::new(),
-        Found::ForeignRelease(taken) if taken.release.how == Taking::Prolonged => {
+        Found::ForeignTaking(taken) if taken.taking.how == Taking::Prolonged => {
             format!("a renewal kept {lock} alive that belonged to another client")
         }
-        Found::ForeignRelease(_) => format!("a command took {lock} away from its owner"),
+        Found::ForeignTaking(_) => format!("a command took {lock} away from its owner"),
         Found::StaleToken { stale, .. } => format!(
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
         Found::Overlap(overlap) => summary_of_overlap(facts, overlap),
-        Found::WrongStock { stock, .. } if stock.left < 0 => match stock.left.unsigned_abs() {
-            1 => "one unit was sold twice".to_owned(),
-            units => format!("{units} units were sold twice"),
-        },
+        Found::WrongStock { stock, .. } if stock.left < 0 => {
+            let of_stock = match facts.history.header.keys.len() {
+                0 | 1 => String::new(),
+                _ => format!(" of {}", facts.stock),
+            };
+            match stock.left.unsigned_abs() {
+                1 => format!("one unit{of_stock} was sold twice"),
+                units => format!("{units} units{of_stock} were sold twice"),
+            }
+        }
         Found::WrongStock { stock, .. } => format!(
             "{} sold and {} left do not add up to a stock of {}",
             stock.sold, stock.left, facts.history.header.stock_start
@@ -198,7 +204,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     // Values that were taken from the first holder are already described among its lost values.
     let is_described = |taken: &&Taken<'_>| {
         let is_of_first = taken.owner_hold.is_some_and(|owner| owner.op == first.op);
-        is_of_first && taken.by.is_some() && taken.release.how != Taking::Prolonged
+        is_of_first && taken.by.is_some() && taken.taking.how != Taking::Prolonged
     };
     for taken in holds.taken.iter().filter(|taken| !is_described(taken)) {
         draft.describe_taken(taken);
@@ -223,7 +229,7 @@ fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let was_frozen =
         faults.any(|fault| fault.freezes(hold.worker) && fault.touches(hold.begin_ns, hold.end_ns));
     // A lease of which nine tenths are left counts as whole.
-    let whole_ns = USED_AT_GRANT.part_of(hold.ttl_ns) * u64::from(USED_AT_GRANT.divisor - 1);
+    let whole_ns = hold.ttl_ns - USED_AT_GRANT.part_of(hold.ttl_ns);
     let is_short = hold.lease_reported && left_ns < whole_ns && left_ns < took_ns;
     if holds.is_outlived && is_short && !was_frozen {
         let text = format!(
@@ -314,16 +320,16 @@ fn describe_wrong_stock(
 }
 
 /// Adds the sentences about a command that took another client's lock.
-fn describe_foreign_release(draft: &mut Draft<'_>, taken: &Taken<'_>) {
-    let release = taken.release;
+fn describe_foreign_taking(draft: &mut Draft<'_>, taken: &Taken<'_>) {
+    let taking = taken.taking;
     let holds = || taken.taker_hold.into_iter().chain(taken.owner_hold);
     draft.describe_taken(taken);
     holds().for_each(|hold| draft.describe_grant(hold));
     let acquired_ns = holds().map(|hold| hold.acquire_ns).min();
-    let from_ns = acquired_ns.unwrap_or(release.owned_ns);
+    let from_ns = acquired_ns.unwrap_or(taking.owned_ns);
     let until_ns = taken.owner_hold.map_or(0, |owner| owner.end_ns);
-    let to_ns = until_ns.max(release.fired_at_ns);
-    draft.describe_attempts(&[release.releaser, release.owner], from_ns, to_ns);
+    let to_ns = until_ns.max(taking.took_effect_ns);
+    draft.describe_attempts(&[taking.taker, taking.owner], from_ns, to_ns);
 }
 
 /// Adds the sentences about a token that was not higher than an earlier token.
@@ -387,7 +393,7 @@ fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
         draft.add(wait.since_ns, Weight::Decisive, text);
         let mut holds = facts.holds.iter().rev();
         let is_held = |hold: &&Hold| {
-            (hold.worker, hold.key) == (wait.holder, wait.wanted)
+            (hold.worker, hold.lock) == (wait.holder, wait.wanted)
                 && hold.begin_ns <= deadlock.closed_ns
         };
         if let Some(hold) = holds.find(is_held) {
@@ -428,7 +434,7 @@ fn describe_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Opt
         draft.add(until_ns, Weight::Decisive, text);
     }
     describe_blocked_lock(draft, starvation);
-    describe_aftermath(draft, starvation.key);
+    describe_aftermath(draft, starvation.lock);
 }
 
 /// Adds the findings of the inspection and the probe after the run.

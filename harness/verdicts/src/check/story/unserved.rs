@@ -48,7 +48,7 @@ pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Opti
     Some(format!(
         "worker {} held {} for {}, longer than its lease of {}, and let no other client in: its value never expires",
         hold.worker,
-        evidence.history.header.named(hold.key, "the lock"),
+        evidence.history.header.named(hold.lock, "the lock"),
         length(hold.end_ns.saturating_sub(hold.begin_ns)),
         length(hold.ttl_ns),
     ))
@@ -78,7 +78,7 @@ fn describe_hold(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
         HoldEnd::Killed => " until it died",
         HoldEnd::Released => "",
     };
-    let lock = evidence.history.header.named(hold.key, "the lock");
+    let lock = evidence.history.header.named(hold.lock, "the lock");
     let text = format!("worker {} held {lock} for {held}{until}", hold.worker);
     let spans = evidence
         .key_history()

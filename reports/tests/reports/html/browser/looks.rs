@@ -274,7 +274,7 @@ fn long_history_can_be_navigated() {
         run_dir: "long".into(),
         record,
         history: Some(history),
-        proxy: None,
+        command_log: None,
         has_repro: false,
     }];
     let file = written("long.html", &page(&material).unwrap());
@@ -327,7 +327,7 @@ fn hold_lists_its_commands_and_arrows_are_optional() {
         }
     }
     let count = messages.len();
-    material.evidence[0].proxy = Some(CommandLog {
+    material.evidence[0].command_log = Some(CommandLog {
         messages,
         omitted: 0,
     });

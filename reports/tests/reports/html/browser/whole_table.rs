@@ -52,7 +52,7 @@ fn whole_table() -> ReportInput {
             let (cell, evidence) = runs::cell(lock.name, scenario, 1);
             material.matrix.cells.push(cell);
             material.evidence.extend(evidence.map(|mut evidence| {
-                evidence.proxy = Some(proxy(lock.name, scenario));
+                evidence.command_log = Some(proxy(lock.name, scenario));
                 evidence
             }));
         }

@@ -63,7 +63,7 @@ impl Recorded {
         if step == Step::Requested
             && let Some(tick) = self.current.get(&attempt.worker)
         {
-            let tick = self.ticks.entry((attempt.key, *tick)).or_default();
+            let tick = self.ticks.entry((attempt.lock, *tick)).or_default();
             tick.attempts.push(attempt.op);
         }
     }

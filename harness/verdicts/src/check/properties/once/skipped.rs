@@ -57,7 +57,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             let until_ns = recorded.taken_until_ns(hold, releases.get(&hold.op).copied());
             Taken {
                 op: hold.op,
-                key: hold.key,
+                key: hold.lock,
                 from_ns: hold.acquire_ns,
                 until_ns,
             }
@@ -70,7 +70,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         });
         let in_doubt = in_doubt.map(|operation| Taken {
             op: operation.op,
-            key: operation.key,
+            key: operation.lock,
             from_ns: operation.requested_at_ns,
             until_ns: operation.ended_at_ns.saturating_add(recorded.lease_ns),
         });
@@ -174,7 +174,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
         let mut others = self.taken.iter().filter(|taken| taken.op != attempt.op);
         let is_taken = others.any(|taken| {
-            taken.key == attempt.key && taken.from_ns <= span.1 && span.0 <= taken.until_ns
+            taken.key == attempt.lock && taken.from_ns <= span.1 && span.0 <= taken.until_ns
         });
         if is_taken {
             return Some(Excuse::Taken);

@@ -42,7 +42,7 @@ impl Progress {
             let by = StarvationReason::FreezeBreach;
             return Judgement::Unknown(InconclusiveReason::Starved { by });
         }
-        let state = &self.keys[first.key as usize];
+        let state = &self.keys[first.lock as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
         // If no key was left and the probe was not granted the lock, an attempt in doubt does not explain the wait.
         let is_key_explained = state.left || state.probe_granted == Some(true);

@@ -11,6 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 
@@ -20,6 +21,12 @@ final class Engine {
 
     // Seconds that an interrupted engine has to end its servers and workers.
     private static final long PATIENCE = 15;
+
+    // Exit code of an engine that cannot start a run, because of what is installed.
+    private static final int ENVIRONMENT = 4;
+
+    // Requested backends with which no run can take place, for example without Redis.
+    private static final Set<String> UNAVAILABLE = ConcurrentHashMap.newKeySet();
 
     private static final Set<Process> RUNNING = ConcurrentHashMap.newKeySet();
     private static final Map<String, Boolean> CHECKED = new ConcurrentHashMap<>();
@@ -110,26 +117,22 @@ final class Engine {
     private static Answer start(String path, List<String> words) throws IOException {
         List<String> command = new ArrayList<>(List.of(path));
         command.addAll(words);
-        Path out = Files.createTempFile("picklock-", ".out");
-        Path err = Files.createTempFile("picklock-", ".err");
+        ProcessBuilder builder = new ProcessBuilder(command);
+        // Asks the engine to end when its standard input is closed, which happens even if this process is killed.
+        builder.environment().put("PICKLOCK_END_WITH_STDIN", "1");
+        Process process = builder.start();
+        RUNNING.add(process);
+        CompletableFuture<String> out = text(process.getInputStream());
+        CompletableFuture<String> err = text(process.getErrorStream());
         try {
-            Process process = new ProcessBuilder(command).redirectInput(ProcessBuilder.Redirect.PIPE)
-                    .redirectOutput(out.toFile()).redirectError(err.toFile()).start();
-            process.getOutputStream().close();
-            RUNNING.add(process);
-            try {
-                int code = process.waitFor();
-                return new Answer(code, text(out), text(err));
-            } catch (InterruptedException ended) {
-                end(process);
-                Thread.currentThread().interrupt();
-                throw new PicklockException("the test was ended, probably by its time limit");
-            } finally {
-                RUNNING.remove(process);
-            }
+            return new Answer(process.waitFor(), out.join(), err.join());
+        } catch (InterruptedException ended) {
+            end(process);
+            Thread.currentThread().interrupt();
+            throw new PicklockException("the test was ended, probably by its time limit");
         } finally {
-            Files.delete(out);
-            Files.delete(err);
+            RUNNING.remove(process);
+            process.getOutputStream().close();
         }
     }
 
@@ -144,15 +147,41 @@ final class Engine {
         }
     }
 
-    private static String text(Path file) throws IOException {
-        return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
+    /** Reads a stream on a thread, because a full pipe would block the engine. */
+    private static CompletableFuture<String> text(InputStream stream) {
+        var text = new CompletableFuture<String>();
+        Thread reader = new Thread(() -> {
+            try {
+                text.complete(new String(stream.readAllBytes(), StandardCharsets.UTF_8));
+            } catch (IOException problem) {
+                text.complete("");
+            }
+        });
+        reader.setDaemon(true);
+        reader.start();
+        return text;
+    }
+
+    /** Runs a scenario, and returns its cell. If the engine can run nothing, the next runs fail at once. */
+    static Map<?, ?> cell(String backend, List<String> words) {
+        if (UNAVAILABLE.contains(backend)) {
+            throw new PicklockException("no run can take place with the backend " + backend + ": the first failed test has the reason");
+        }
+        Answer answer = call(words);
+        if (answer.code() == ENVIRONMENT && answer.out().isBlank()) {
+            UNAVAILABLE.add(backend);
+        }
+        return cells(answer).get(0);
     }
 
     /** Runs the engine, and returns the cells of its JSON document. */
     static List<Map<?, ?>> cells(List<String> words) {
-        Answer answer = call(words);
+        return cells(call(words));
+    }
+
+    private static List<Map<?, ?>> cells(Answer answer) {
         if (answer.code() == 2 || answer.code() == 130 || answer.out().isBlank()) {
-            throw new PicklockException(message(answer));
+            throw new PicklockException(answer.code() == 130 ? "the run was interrupted" : message(answer));
         }
         if (!(SmallJson.parse(answer.out()) instanceof Map<?, ?> document)) {
             throw new PicklockException("the engine's document is not JSON: " + answer.out());

@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 
 /** The cell of a run, compared with what the test requires. */
 final class Judgement {
-    // Maximum number of lines of each worker's standard error in a failure.
+    // Maximum number of lines of each worker's output in a failure.
     private static final int LAST_LINES = 8;
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
@@ -47,7 +47,8 @@ final class Judgement {
         }
         Map<String, String> statuses = statuses();
         if (statuses.values().stream().allMatch("not-applicable"::equals)) {
-            throw new PicklockException.NotApplicable(title + " is not applicable: " + reason(statuses.keySet()));
+            throw new PicklockException.NotApplicable(title + " is not applicable: "
+                    + Features.missing((Map<?, ?>) cell.get("verdicts")));
         }
         Map<String, String> wrong = wrong(statuses);
         Set<String> unknown = new LinkedHashSet<>(reference == null ? wrong.keySet() : statuses.keySet());
@@ -58,7 +59,8 @@ final class Judgement {
         }
         if (!unknown.isEmpty()) {
             throw new PicklockException.Inconclusive(title + " cannot be judged: " + String.join(", ", unknown)
-                    + " unknown: " + reason(unknown) + "\n" + places());
+                    + " unknown: " + reason(unknown) + "\nOn a busy machine, run fewer tests at a time, or skip such tests:"
+                    + " @Scenarios(skipUnknown = true)" + workerOutput() + "\n" + places());
         }
     }
 
@@ -89,14 +91,14 @@ final class Judgement {
 
     private String reason(Set<String> properties) {
         return properties.stream().map(property -> verdict(property).get("story"))
-                .filter(story -> story instanceof List<?> lines && !lines.isEmpty())
-                .map(story -> (String) ((List<?>) story).get(0)).findFirst().orElse("no reason is given");
+                .filter(List.class::isInstance).flatMap(story -> ((List<?>) story).stream()).map(String.class::cast).distinct()
+                .reduce((one, other) -> one + "; " + other).orElse("no reason is given");
     }
 
     private String failure(Map<String, String> statuses, Map<String, String> wrong) throws IOException {
         List<String> found = wrong.entrySet().stream()
                 .map(entry -> entry.getKey() + " is " + described(entry.getKey()) + ", expected " + entry.getValue()).toList();
-        var text = new StringBuilder(title + ": " + String.join("; ", found) + "\n");
+        var text = new StringBuilder(title + ": " + story() + workerOutput() + "\n" + String.join("; ", found) + "\n");
         if (reference != null) {
             text.append("The reference lock ").append(reference).append(" would keep: ")
                     .append(String.join(", ", wrong.keySet())).append(".\n");
@@ -108,7 +110,7 @@ final class Judgement {
                         .append(String.join(", ", shared)).append(".\n");
             }
         }
-        return text.append("\n").append(story()).append(workerOutput()).append("\n").append(places()).toString();
+        return text.append("\n").append(places()).toString();
     }
 
     private String described(String property) {
@@ -116,12 +118,18 @@ final class Judgement {
         return verdict.get("status") + (verdict.get("cause") instanceof String cause ? " (" + cause + ")" : "");
     }
 
-    /** Returns the answer in the engine's report on a violation: what happened, whose fault it was, the remedy, and the
-     * deciding lines. It is the paragraph that begins with a mark, after the title. */
+    /** Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines. It
+     * is the paragraph that begins with a mark, after the title. Without a violation it is the whole report. */
     private String story() {
         String report = Engine.call(List.of("check", saved().toString())).out();
-        return Arrays.stream(report.split("\n\n")).skip(1).filter(part -> part.startsWith("✘ ")).findFirst().orElse(report)
-                + "\n";
+        String answer = Arrays.stream(report.split("\n\n")).skip(1).filter(part -> part.startsWith("✘ ")).findFirst()
+                .orElse(report);
+        return answer.stripTrailing().replace("(picklock explain", "(" + program() + " explain") + "\n";
+    }
+
+    /** Returns how the user can start the engine. */
+    private static String program() {
+        return Engine.onPath().isPresent() ? "picklock" : Engine.path();
     }
 
     private String workerOutput() throws IOException {
@@ -136,9 +144,10 @@ final class Judgement {
         }
         var lines = new ArrayList<String>();
         texts.forEach((text, worker) -> {
-            lines.add("\n\nStandard error of " + worker + ":");
+            lines.add("\n\nOutput of " + worker + ":");
             List<String> all = text.lines().toList();
-            all.subList(Math.max(0, all.size() - LAST_LINES), all.size()).forEach(line -> lines.add("\n  " + line));
+            all.subList(Math.max(0, all.size() - LAST_LINES), all.size())
+                    .forEach(line -> lines.add("\n  " + line.replace("\t", "    ")));
         });
         return String.join("", lines) + (lines.isEmpty() ? "" : "\n");
     }
@@ -149,11 +158,10 @@ final class Judgement {
 
     private String places() {
         Engine.call(List.of("report", saved().toString(), "--format", "html", "--out", directory.toString()));
-        String program = Engine.onPath().isPresent() ? "picklock" : Engine.path();
         Path here = Path.of("").toAbsolutePath();
         String path = saved().startsWith(here) ? here.relativize(saved()).toString() : saved().toString();
-        return "saved run  " + path + "\ntimeline   " + directory.resolve("report.html").toUri() + "\nrepeat     "
-                + program + " replay " + quoted(path) + " --trust";
+        return "backend    " + cell.get("backend") + "\nsaved run  " + path + "\ntimeline   " + directory.resolve("report.html").toUri() + "\nrepeat     "
+                + program() + " replay " + quoted(path) + " --trust";
     }
 
     static String quoted(String word) {

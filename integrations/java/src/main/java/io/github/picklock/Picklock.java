@@ -2,6 +2,7 @@ package io.github.picklock;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.reflect.Modifier;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,6 +21,9 @@ public final class Picklock {
     @Scenarios
     private static final class Defaults {}
 
+    // System property that selects scenarios in place of the annotation.
+    private static final String SELECTION = "picklock.scenarios";
+
     private final Class<? extends LockUnderTest> type;
     private final Scenarios settings;
     private final Map<String, String> expected = new TreeMap<>();
@@ -31,6 +35,15 @@ public final class Picklock {
     }
 
     public static Picklock of(Class<? extends LockUnderTest> type) {
+        if (type.getEnclosingClass() != null && !Modifier.isStatic(type.getModifiers())) {
+            throw new PicklockException(type.getName() + " cannot be created in a worker process: make the class static");
+        }
+        try {
+            type.getDeclaredConstructor();
+        } catch (NoSuchMethodException absent) {
+            throw new PicklockException(type.getName() + " cannot be created in a worker process: add a constructor without "
+                    + "parameters, and connect in `connect`");
+        }
         return new Picklock(type);
     }
 
@@ -44,24 +57,30 @@ public final class Picklock {
     public Stream<DynamicTest> tests() {
         List<String> words = new ArrayList<>(
                 List.of("matrix", "--backend", "sim", "--impl", suited(), "--json", "--quiet"));
-        boolean isNamed = settings.value().length > 0;
-        words.addAll(isNamed
-                ? List.of("--scenario", String.join(",", settings.value()))
-                : List.of("--profile", settings.profile()));
+        String names = System.getProperty(SELECTION, String.join(",", settings.value()));
+        words.addAll(names.isEmpty() ? List.of("--profile", settings.profile()) : List.of("--scenario", names));
         return Engine.cells(words).stream().map(cell -> (String) cell.get("scenario"))
                 .map(name -> DynamicTest.dynamicTest(name, () -> test(name)));
     }
 
     private void test(String scenario) {
+        // A profile takes minutes, and Surefire prints the result of a class at its end, with numbers in place of names.
+        String name = "picklock: " + type.getSimpleName() + " in " + scenario + ": ";
         try {
             run(scenario);
+            System.out.println(name + "passed");
         } catch (PicklockException.NotApplicable reason) {
+            System.out.println(name + "not applicable");
             throw new TestAbortedException(reason.getMessage());
         } catch (PicklockException.Inconclusive reason) {
+            System.out.println(name + "cannot be judged");
             if (settings.skipUnknown()) {
                 throw new TestAbortedException(reason.getMessage());
             }
             throw reason;
+        } catch (Violation | PicklockException problem) {
+            System.out.println(name + "failed");
+            throw problem;
         }
     }
 
@@ -93,7 +112,7 @@ public final class Picklock {
         if (!settings.ttl().isEmpty()) {
             words.addAll(List.of("--ttl", settings.ttl()));
         }
-        Map<?, ?> cell = Engine.cells(words).get(0);
+        Map<?, ?> cell = Engine.cell(settings.backend(), words);
         if (cell.get("run_dir") instanceof String runDir) {
             Files.move(directory.resolve("runs").resolve(runDir), directory.resolve("run"));
             delete(directory.resolve("runs"));
@@ -113,8 +132,14 @@ public final class Picklock {
 
     /** Returns the built-in lock whose scenarios a profile has, and whose properties the lock must keep by default. */
     private String suited() {
-        String standard = settings.nodes() == 1 ? "set-nx-px" : "redlock";
-        return settings.reference().isEmpty() ? standard : settings.reference();
+        if (!settings.reference().isEmpty()) {
+            return settings.reference();
+        }
+        String kind = LockContract.kindOf(type);
+        if (!kind.equals("mutex")) {
+            return kind;
+        }
+        return settings.nodes() == 1 ? "set-nx-px" : "redlock";
     }
 
     /** Returns the table that defines the lock for the engine: how its worker is started. */
@@ -131,6 +156,7 @@ public final class Picklock {
         return "[impl." + toml(type.getSimpleName()) + "]\ncommand = "
                 + toml(command.stream().map(Judgement::quoted).collect(Collectors.joining(" ")))
                 + "\ndirectory = " + toml(Path.of("").toAbsolutePath().toString()) + "\nnodes = " + settings.nodes()
+                + "\nkind = " + toml(LockContract.kindOf(type))
                 + "\nenvironment = { CLASSPATH = " + toml(classPath) + " }\n"
                 + (options.isEmpty() ? "" : "options = { " + options + " }\n");
     }

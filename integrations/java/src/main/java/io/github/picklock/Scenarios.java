@@ -16,7 +16,8 @@ public @interface Scenarios {
 
     String profile() default "quick";
 
-    /** The built-in lock whose properties the lock must keep. Default: set-nx-px, or redlock with several nodes. */
+    /** The built-in lock whose properties the lock must keep. Default: set-nx-px, redlock with several nodes, and semaphore,
+     * rwlock or leader for a lock of that kind. */
     String reference() default "";
 
     /** Where Redis runs: auto, process, docker or external. */
@@ -32,9 +33,9 @@ public @interface Scenarios {
     /** Options for the lock, as KEY=VALUE. */
     String[] options() default {};
 
-    /** Directory of the failed runs. */
+    /** Directory of the runs that failed or could not be judged. */
     String out() default "target/picklock";
 
-    /** Whether to abort an inconclusive run. By default it fails. */
+    /** Whether to skip the test of an inconclusive run. By default it fails. */
     boolean skipUnknown() default false;
 }

@@ -28,39 +28,6 @@ public final class Worker {
         constructor.setAccessible(true);
         LockUnderTest lock = (LockUnderTest) constructor.newInstance();
         lock.connect(nodes, timeoutMs, options);
-        return lock instanceof LockUnderTest.Extendable extendable ? new Extending(extendable) : new Adapted(lock);
-    }
-
-    private static class Adapted implements PicklockAdapter.Lock {
-        private final LockUnderTest lock;
-
-        Adapted(LockUnderTest lock) {
-            this.lock = lock;
-        }
-
-        @Override
-        public PicklockAdapter.Grant acquire(String key, long ttlMs, long waitMs) throws Exception {
-            return lock.acquire(key, ttlMs, waitMs);
-        }
-
-        @Override
-        public Boolean release(String key, String token) throws Exception {
-            return lock.release(key, token);
-        }
-    }
-
-    private static final class Extending extends Adapted implements PicklockAdapter.Extendable {
-        private final LockUnderTest.Extendable lock;
-
-        Extending(LockUnderTest.Extendable lock) {
-            super(lock);
-            this.lock = lock;
-        }
-
-        @Override
-        public PicklockAdapter.Grant extend(String key, String token, long ttlMs) throws Exception {
-            long askedAt = System.nanoTime();
-            return lock.extend(key, token, ttlMs) ? new PicklockAdapter.Grant(token, null, askedAt) : null;
-        }
+        return lock;
     }
 }

@@ -42,6 +42,65 @@ class FrontEndTest {
         }
     }
 
+    /** A semaphore that counts its holders. */
+    @Scenarios(backend = "process")
+    static final class Counter implements LockUnderTest, LockContract.Semaphore {
+        private JedisPooled redis;
+        private int capacity;
+
+        @Override
+        public void connect(List<String> nodes, int timeoutMs, Map<String, String> options) {
+            redis = new JedisPooled(URI.create(nodes.get(0)), timeoutMs);
+        }
+
+        @Override
+        public void setCapacity(int permits) {
+            capacity = permits;
+        }
+
+        @Override
+        public String tryAcquire(String key, long ttlMs) {
+            if (redis.incr(key) <= capacity) {
+                return UUID.randomUUID().toString();
+            }
+            redis.decr(key);
+            return null;
+        }
+
+        @Override
+        public Boolean release(String key, String token) {
+            redis.decr(key);
+            return null;
+        }
+    }
+
+    /** A leader election whose leader acts without a look at the key. */
+    @Scenarios(backend = "process")
+    static final class TrustfulLeader implements LockUnderTest, LockContract.LeaderElection {
+        private JedisPooled redis;
+
+        @Override
+        public void connect(List<String> nodes, int timeoutMs, Map<String, String> options) {
+            redis = new JedisPooled(URI.create(nodes.get(0)), timeoutMs);
+        }
+
+        @Override
+        public String tryAcquire(String key, long ttlMs) {
+            String token = UUID.randomUUID().toString();
+            return redis.set(key, token, SetParams.setParams().nx().px(ttlMs)) == null ? null : token;
+        }
+
+        @Override
+        public PicklockAdapter.Acting act(String key, String token) {
+            return new PicklockAdapter.Acting(null);
+        }
+
+        @Override
+        public Boolean release(String key, String token) {
+            return redis.del(key) == 1;
+        }
+    }
+
     @Scenarios(backend = "process")
     static final class Failing implements LockUnderTest {
         @Override
@@ -81,8 +140,32 @@ class FrontEndTest {
     }
 
     @Test
+    void semaphoreIsComparedWithASemaphore() {
+        assertEquals("held", Picklock.of(Counter.class).run("permits").get("exclusion"));
+        var names = Picklock.of(Counter.class).tests().map(test -> test.getDisplayName()).toList();
+        assertTrue(names.contains("permits-pause") && !names.contains("gc-pause"), names.toString());
+    }
+
+    @Test
+    void leaderThatDoesNotLookIsAViolation() {
+        String text = assertThrows(Violation.class, () -> Picklock.of(TrustfulLeader.class).run("leader-pause")).getMessage();
+        assertTrue(text.contains("The reference lock leader would keep: exclusion"), text);
+    }
+
+    @Test
     void missingFeatureIsNotApplicable() {
-        assertThrows(PicklockException.NotApplicable.class, () -> Picklock.of(Chatty.class).run("reentrant"));
+        var reason = assertThrows(
+                PicklockException.NotApplicable.class, () -> Picklock.of(Chatty.class).run("reentrant"));
+        assertTrue(reason.getMessage().endsWith(": implement LockContract.Reentrant"), reason.getMessage());
+    }
+
+    /** An inner class, which no worker process can create. */
+    abstract class Inner implements LockUnderTest {}
+
+    @Test
+    void innerClassIsAnError() {
+        var problem = assertThrows(PicklockException.class, () -> Picklock.of(Inner.class));
+        assertTrue(problem.getMessage().endsWith("make the class static"), problem.getMessage());
     }
 
     @Test

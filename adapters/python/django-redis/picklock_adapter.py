@@ -1,0 +1,1 @@
+../picklock_adapter.py

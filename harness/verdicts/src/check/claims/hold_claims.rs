@@ -1,0 +1,134 @@
+//! Claims about a hold: that its lease is renewed, that the client lost the lock, and that it held the lock until now.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::check::claims::continuity::{Course, Reports};
+use crate::check::claims::promised_renewal::ran_out_ns;
+use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
+use crate::check::finding::Claim;
+use crate::history::{EventKind, KeyName};
+use crate::key_history::{KeyHistory, NodesUsed, ValueSpan};
+use crate::timeline::Timeline;
+
+/// The state of a run by which holds are judged.
+pub(in crate::check) struct HoldJudge<'a> {
+    pub(in crate::check) nodes_used: &'a NodesUsed,
+    /// The keys that all grants of a lock have written, by lock.
+    pub(in crate::check) lock_keys: &'a BTreeMap<u32, Vec<KeyName>>,
+    /// The attempts whose release reported success after the end of the requested lease, counted from the grant.
+    pub(in crate::check) released_late: &'a HashSet<u64>,
+}
+
+/// An untrue claim about a hold.
+pub(in crate::check) struct UntrueClaim {
+    pub(in crate::check) at_ns: u64,
+    pub(in crate::check) about: Claim,
+    pub(in crate::check) op: u64,
+    /// The observation.
+    pub(in crate::check) statement: String,
+}
+
+impl HoldJudge<'_> {
+    /// Returns the untrue claims about all holds, hold by hold.
+    pub(in crate::check) fn judge(&self, timeline: &Timeline<'_>) -> Vec<UntrueClaim> {
+        let history = timeline.history();
+        let refused: HashSet<u64> = (history.events.iter())
+            .filter_map(|event| match event.what {
+                EventKind::ExtendRefused { op, .. } => Some(op),
+                _ => None,
+            })
+            .collect();
+        let key_history = KeyHistory::from_history(history);
+        let reports = Reports::from_history(history);
+        let mut values: HashMap<(usize, u64), Vec<&ValueSpan>> = HashMap::new();
+        for span in &key_history.spans {
+            if let Some(by) = &span.author {
+                values.entry((by.worker, by.op)).or_default().push(span);
+            }
+        }
+        let mut found = Vec::new();
+        for hold in timeline.holds() {
+            let course = Course {
+                timeline,
+                own: (values.get(&(hold.worker, hold.op))).map_or(&[][..], Vec::as_slice),
+                hold,
+                quorum: self.nodes_used.quorum(hold.lock),
+                keys: (self.lock_keys.get(&hold.lock)).map_or(&[][..], Vec::as_slice),
+            };
+            let mut claims = course.false_claims(&reports);
+            claims.extend(expired(&course));
+            if refused.contains(&hold.op) {
+                claims.extend(refused_extension(&course));
+            }
+            if self.released_late.contains(&hold.op) {
+                claims.extend(late_release(&course));
+            }
+            found.extend(
+                claims
+                    .into_iter()
+                    .map(|(at_ns, about, statement)| UntrueClaim {
+                        at_ns,
+                        about,
+                        op: hold.op,
+                        statement,
+                    }),
+            );
+        }
+        found
+    }
+}
+
+/// The time of an untrue claim, its subject, and the observation.
+type Found = (u64, Claim, String);
+
+/// Returns the claim of a lock that promises renewal, if the key expired during the hold.
+fn expired(course: &Course<'_, '_>) -> Option<Found> {
+    let Course {
+        timeline,
+        own,
+        hold,
+        quorum,
+        ..
+    } = *course;
+    let at_ns = ran_out_ns(timeline, own, hold, quorum)?;
+    let statement = format!(
+        "worker {}'s key expired while it held the lock, although the lock promises to renew it",
+        hold.worker
+    );
+    Some((at_ns, Claim::Renewal, statement))
+}
+
+/// Returns the claim of a refused extension, if nothing prevented the extension.
+fn refused_extension(course: &Course<'_, '_>) -> Option<Found> {
+    let Course {
+        timeline,
+        own,
+        hold,
+        quorum,
+        ..
+    } = *course;
+    let at_ns = refused_ns(timeline, own, hold, quorum)?;
+    let statement = format!(
+        "worker {} was refused an extension, although its value still existed with time left",
+        hold.worker
+    );
+    Some((at_ns, Claim::Extension, statement))
+}
+
+/// Returns the claim of a successful release, if the value had gone before.
+fn late_release(course: &Course<'_, '_>) -> Option<Found> {
+    let Course {
+        timeline,
+        own,
+        hold,
+        quorum,
+        ..
+    } = *course;
+    let (at_ns, before_ns) = gone_ns(timeline, own, hold, quorum)?;
+    let statement = format!(
+        "worker {} reported a successful release, but its value had disappeared {} ms before the release",
+        hold.worker,
+        before_ns / 1_000_000
+    );
+    Some((at_ns, Claim::Release, statement))
+}
