@@ -172,6 +172,8 @@ fn details(finding: &Finding) -> String {
     }
     if let (Kind::Verdict, Some(cell), Some(proof)) = (finding.kind, &finding.cell, &finding.proof)
         && let Some(property) = finding.properties.first()
+        // In a code block nothing can be escaped, so a table is offered only for a name that needs no escapes.
+        && !cell.lock.contains(['"', '\\', '<', '&'])
     {
         let cause = proof.causes.first().map(|cause| format!(": {cause}"));
         let cause = cause.unwrap_or_default();

@@ -70,12 +70,12 @@ fn changed_parameters_are_one_line_each() {
     }
     let comparison = compare(&before, &after).unwrap();
     let shown = text(&comparison);
-    let line = "Changed: ttl 1 s or 2 s → 3 s (5 cells)\n";
+    let line = "In 5 cells the lease is 3 s instead of 1 s or 2 s\n";
     assert!(shown.contains(line), "{shown}");
     let mut several = before.clone();
     several.cells[1].setting = Some(setting(8_000));
     let several = compare(&several, &after).unwrap().parameters[0].describe();
-    assert_eq!(several, "ttl 1 s to 8 s → 3 s (5 cells)");
+    assert_eq!(several, "In 5 cells the lease is 3 s instead of 1 s to 8 s");
     assert!(markdown(&comparison).contains(line));
     assert!(comparison.other_scenario.is_empty());
     assert!(!shown.contains("Scenario changed"), "{shown}");
@@ -254,7 +254,7 @@ fn only_expected_violation_can_pass_unexpectedly() {
     };
     assert_eq!(directions(Property::Ownership), [Direction::Better]);
     assert_eq!(directions(Property::Exclusion), [Direction::UnexpectedPass]);
-    assert!(text(&comparison).contains("1 unexpected pass"));
+    assert!(text(&comparison).contains("1 no longer violated, although expected"));
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn inconclusive_cell_is_one_finding() {
         text.contains("? my-lock × lost-release × sim: inconclusive"),
         "{text}"
     );
-    assert!(text.contains("; 2 findings, 1 cell inconclusive"), "{text}");
+    assert!(text.contains(": 2 findings, 1 cell inconclusive"), "{text}");
 }
 
 #[test]
