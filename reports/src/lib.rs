@@ -3,6 +3,7 @@
 //! This crate performs no I/O, reads no clock and judges nothing: it reports the results of the checkers.
 //! ARCHITECTURE.md lists the modules and their allowed imports.
 
+mod cell_mark;
 pub mod cell_status;
 pub mod combine;
 pub mod command_log;

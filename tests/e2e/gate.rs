@@ -151,7 +151,7 @@ fn a_table_without_an_applicable_cell_is_counted_apart() {
     let expect = "[[expect]]\nlock = \"exec:true\"\nlease = \"held\"\n";
     let config = format!("{NOT_APPLICABLE}{CALM}{expect}");
     let outcome = gate("", &config).run().exits(0);
-    let said = "2 cells, 4 runs, 14 expectations, 0 limits, 1 not applicable";
+    let said = "2 cells, 4 runs, 14 expectations, 1 not applicable";
     assert!(outcome.stdout.contains(said), "{}", outcome.all());
 }
 

@@ -16,9 +16,10 @@ use super::remedy_view::RemedyView;
 use super::scorecard::{ScorecardView, scorecard};
 use super::search::{self, SearchView, is_search_alone, searches};
 use super::tone::Tone;
+use crate::cell_mark::CellMark;
 use crate::matrix::{
-    CellMark, CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts,
-    describe_similarity, distinct, inapplicable, lock_with_options,
+    CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
+    distinct, inapplicable, lock_with_options,
 };
 use crate::problem::capitalized;
 use crate::remedy::{Remedy, remedy};

@@ -5,7 +5,8 @@ use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, sentence};
 use super::tone::Tone;
-use crate::matrix::{CellMark, describe_mismatch, distinct};
+use crate::cell_mark::CellMark;
+use crate::matrix::{describe_mismatch, distinct};
 use crate::responsibility::{Blame, Party};
 use crate::statistics::Rate;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::matrix::CellMark;
+use crate::cell_mark::CellMark;
 use crate::responsibility::Party;
 
 /// The tone of an element. A sign and a word always accompany the colour.

@@ -9,10 +9,11 @@ use picklock_verdicts::record::{Cell, Mismatch, SearchRecord};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
+use crate::cell_mark::CellMark;
 use crate::cell_status::{self, failures, overall};
 use crate::escape::{quoted, shortened};
 use crate::matrix::{
-    CellMark, CellOutcome, Conclusion, Severity, describe_counts, describe_similarity, distinct,
+    CellOutcome, Conclusion, Severity, describe_counts, describe_similarity, distinct,
     inapplicable, lock_with_options, name_of_lock,
 };
 use crate::problem::problems;

@@ -4,7 +4,6 @@
 
 mod conclusion;
 mod inapplicable;
-mod mark;
 mod outcome;
 mod severity;
 mod similarity;
@@ -14,7 +13,6 @@ use std::collections::{HashMap, HashSet};
 pub use conclusion::{CellOutcome, Conclusion, cell_counts, describe_counts};
 pub(crate) use conclusion::{NOT_APPLICABLE, describe_total};
 pub use inapplicable::{Inapplicable, inapplicable};
-pub(crate) use mark::CellMark;
 pub use outcome::describe_outcome;
 pub(crate) use outcome::{describe_mismatch, rank};
 pub use severity::Severity;

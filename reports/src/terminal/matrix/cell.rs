@@ -4,7 +4,7 @@ use anstyle::Style;
 use picklock_verdicts::record::Cell;
 
 use super::super::line::{BAD, COOL, FAINT, GOOD, WARN, style_of_party};
-use crate::matrix::CellMark;
+use crate::cell_mark::CellMark;
 use crate::responsibility::Party;
 
 /// A glyph with its style and its meaning.

@@ -3,8 +3,8 @@
 use picklock_verdicts::check::Status;
 use picklock_verdicts::record::Cell;
 
-use super::conclusion::{CellOutcome, NOT_APPLICABLE};
 use crate::cell_status::overall;
+use crate::matrix::{CellOutcome, NOT_APPLICABLE};
 use crate::responsibility::{Blame, Party};
 
 /// The result of a cell.
