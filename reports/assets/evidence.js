@@ -13,23 +13,24 @@ function unpack(pack) {
   return unpacked.get(pack);
 }
 
-const indexOf = (details) => Number(details.id.slice('cell-'.length));
+const indexOf = (details) => Number(details.dataset.index);
+const detailsOf = (index) => document.querySelector(`.cell-details[data-index="${index}"]`);
 
 // Returns the details of a cell, which are built if they do not exist yet, or null if there is no such cell.
 async function evidence(index) {
-  const known = document.getElementById(`cell-${index}`);
+  const known = detailsOf(index);
   if (known) return known;
   const pack = packs.findLast((one) => Number(one.dataset.first) <= index);
   if (!pack) return null;
   const html = (await unpack(pack))[index - Number(pack.dataset.first)];
   // A second request may have built them during the unpacking.
-  const built = document.getElementById(`cell-${index}`);
+  const built = detailsOf(index);
   if (built || !html) return built;
   const all = Array.from(document.querySelectorAll('.cell-details'));
   const next = all.find((one) => indexOf(one) > index);
   if (next) next.insertAdjacentHTML('beforebegin', html);
   else document.getElementById('evidence').insertAdjacentHTML('beforeend', html);
-  const details = document.getElementById(`cell-${index}`);
+  const details = detailsOf(index);
   startDetails(details);
   startCopying(details);
   return details;

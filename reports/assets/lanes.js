@@ -1,12 +1,14 @@
-// The lanes of workers and nodes.
+// The lanes of clients and nodes.
 
 const KIND_WORDS = ['waits', 'holds', 'holds, lease perhaps over', 'holds, lease over', 'releases', 'many short holds', 'many short holds, some past their lease'];
+// The words of a piece, the longest first.
+const WORDS = { [WAITING]: ['waits'], [IN_LEASE]: ['holds'], [PAST_LEASE]: ['lease over', 'over'] };
 const MARK_WORDS = ['dies', 'was fenced off', 'sells', 'was asked to cancel its request'];
 
-function workerRow(track, lane, laneIndex, height) {
+function clientRow(track, lane, laneIndex, height) {
   const marks = track.marks[laneIndex];
   return {
-    label: `worker ${lane.worker}`, height, lane, who: lane.worker,
+    label: `client ${lane.worker}`, height, lane, who: lane.worker,
     walk: { first: lane.first, end: lane.end, from: (i) => track.from[i], to: (i) => track.to[i] },
     draw(pen, top, view, colours) {
       const pad = height > 12 ? 3 : 0.5;
@@ -17,11 +19,10 @@ function workerRow(track, lane, laneIndex, height) {
       const half = { top: box.top + box.height / 2, height: box.height / 2 };
       for (const [from, to] of lane.frozen) {
         band(pen, view, from, to, half, colours.surface, null);
-        band(pen, view, from, to, half, colours.hatch.frozen, colours.frozen);
+        band(pen, view, from, to, half, colours.hatch.frozen, colours.muted);
       }
       for (const gone of lane.dead) band(pen, view, gone.from_ns, gone.to_ns, box, colours.hatch.dead, null);
       drawClock(pen, lane.clock, { top: box.top + box.height - Math.min(4, box.height / 3), height: Math.min(4, box.height / 3) }, box, view, colours);
-      drawOverlaps(pen, lane, box, view, colours);
       drawWords(pen, track, lane, box, view, colours);
       drawMarks(pen, marks, box, view, colours);
     },
@@ -29,12 +30,6 @@ function workerRow(track, lane, laneIndex, height) {
       return describeLane(track, lane, marks, time, reach);
     },
   };
-}
-
-function fillOf(kind, colours) {
-  if (kind === IN_LEASE) return colours.hold;
-  if (kind === PERHAPS_PAST) return colours.hatch.perhaps;
-  return colours.hatch.past;
 }
 
 // Draws pieces that are wider than a pixel as they are. Narrower ones are drawn as the share of the pixel
@@ -48,7 +43,7 @@ function drawPieces(pen, track, lane, box, view, colours) {
     const left = view.x(from[index]), width = view.x(to[index]) - left;
     if (width >= 1.5 && kind[index] < CLUSTER) {
       if (isHold(kind[index])) {
-        pen.fillStyle = fillOf(kind[index], colours);
+        pen.fillStyle = colours.ofHold(kind[index], lane.worker);
         pen.fillRect(left, box.top, width, box.height);
       } else {
         pen.fillStyle = kind[index] === RELEASING ? colours.muted : colours.wait;
@@ -67,7 +62,7 @@ function drawPieces(pen, track, lane, box, view, colours) {
     pen.fillRect(column, middle - 0.5, wide, 1);
     if (share > 0) {
       pen.globalAlpha = 0.25 + 0.75 * share;
-      pen.fillStyle = colours.hold;
+      pen.fillStyle = colours.ofClient(lane.worker);
       pen.fillRect(column, box.top, wide, box.height);
       pen.globalAlpha = 1;
     }
@@ -89,38 +84,22 @@ function drawPast(pen, track, lane, box, view, colours) {
   }
 }
 
-function drawOverlaps(pen, lane, box, view, colours) {
-  const spans = lane.together;
-  let at = firstIndex(0, spans.length, (i) => spans[i][1] > view.from);
-  let drawn = -1;
-  for (; at < spans.length && spans[at][0] < view.to; at++) {
-    const left = view.x(spans[at][0]), width = Math.max(2, view.x(spans[at][1]) - left);
-    if (left + width <= drawn) continue;
-    drawn = left + width;
-    pen.fillStyle = colours.overlap;
-    pen.fillRect(left, box.top, width, Math.max(2, box.height / 5));
-    if (width < 4) continue;
-    pen.strokeStyle = colours.overlap;
-    pen.lineWidth = 2;
-    pen.strokeRect(left + 1, box.top + 1, width - 2, box.height - 2);
-  }
-}
-
 // Writes into wide pieces, so that a reader needs no legend for them. A view of very many pieces has no room for words.
 function drawWords(pen, track, lane, box, view, colours) {
   const first = firstIndex(lane.first, lane.end, (i) => track.to[i] > view.from);
   const after = firstIndex(first, lane.end, (i) => track.from[i] >= view.to);
   if (box.height < 18 || after - first > 400) return;
-  const words = { [WAITING]: 'waits', [IN_LEASE]: 'holds', [PAST_LEASE]: 'lease over' };
-  pen.font = '11px system-ui, sans-serif';
+  pen.font = '12px system-ui, sans-serif';
   let free = -Infinity;
   for (let index = first; index < after; index++) {
     const from = track.from[index], to = track.to[index];
     const left = Math.max(view.x(from), view.left), width = Math.min(view.x(to), view.right) - left;
     const frozen = lane.frozen.reduce((sum, span) => sum + Math.max(0, Math.min(span[1], to) - Math.max(span[0], from)), 0);
-    const word = words[track.kind[index]] + (frozen > (to - from) / 2 ? ', frozen' : '');
-    if (!words[track.kind[index]] || left < free || width < pen.measureText(word).width + 24) continue;
-    label(pen, word, left + 4, box.top + (box.height - 15) / 2, width, 15, view, colours);
+    const words = WORDS[track.kind[index]] ?? [];
+    const state = frozen > (to - from) / 2 ? ', frozen' : '';
+    const word = [...words.map((it) => it + state), ...words].find((it) => pen.measureText(it).width + 12 <= width);
+    if (!word || left < free) continue;
+    label(pen, word, left + 4, box.top + (box.height - 15) / 2, width - 4, 15, view, colours);
     // Words of a lock that polls would repeat.
     if (track.kind[index] === WAITING) free = left + 200;
   }
@@ -145,7 +124,7 @@ function drawMarks(pen, marks, box, view, colours) {
       pen.strokeStyle = colours.surface;
       pen.stroke();
     } else {
-      pen.font = 'bold 13px system-ui, sans-serif';
+      pen.font = 'bold 12px system-ui, sans-serif';
       pen.fillText(['✝', '×', '', '⊘'][marks[at].what], x, middle + 4.5);
     }
   }
@@ -189,7 +168,7 @@ function pieceAt(track, lane, time, reach) {
 
 // Draws a wrong clock as a strip along its lane, with its offset if there is enough room.
 function drawClock(pen, spans, strip, box, view, colours) {
-  pen.font = '11px system-ui, sans-serif';
+  pen.font = '12px system-ui, sans-serif';
   for (const off of spans) {
     if (off.to_ns < view.from || off.from_ns > view.to) continue;
     band(pen, view, off.from_ns, off.to_ns, strip, colours.surface, null);
@@ -227,7 +206,7 @@ function nodeRow(node, height) {
       pen.fillRect(view.left, top + height / 2 - 1, view.right - view.left, 2);
       for (const part of node.spans) {
         if (part.state === 'down') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.dead, colours.dead);
-        else if (part.state === 'frozen') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.frozen, colours.frozen);
+        else if (part.state === 'frozen') band(pen, view, part.from_ns, part.to_ns, box, colours.hatch.frozen, colours.muted);
         else flag(pen, view, part, box, colours);
       }
       drawClock(pen, node.clock, box, box, view, colours);
@@ -253,7 +232,7 @@ function flag(pen, view, part, box, colours) {
   pen.lineTo(x + 1.5, box.top + box.height);
   pen.lineTo(x, box.top + box.height);
   pen.fill();
-  pen.font = '11px system-ui, sans-serif';
+  pen.font = '12px system-ui, sans-serif';
   pen.fillStyle = colours.muted;
   pen.fillText(part.kind, x + 12, box.top + 9);
 }

@@ -36,7 +36,7 @@ function linkStories(details, timeline) {
     button.type = 'button';
     button.textContent = time.textContent;
     button.addEventListener('click', () => {
-      const at = parseFloat(time.textContent) * 1e9;
+      const at = Number(time.closest('li').dataset.at ?? parseFloat(time.textContent) * 1e9);
       markNearest(timeline, at);
       timeline.point(at);
     });

@@ -43,6 +43,7 @@ function showDescription(element) {
   return showTip([`${lock} in ${scenario}`, ...(tile.ariaDescription ?? tile.ariaLabel).split('; ')], box.left, box.bottom);
 }
 
+const FILTER_HASH = '#filter?';
 const FILTERS = ['lock', 'scenario', 'verdict', 'mismatch'];
 const filter = (name) => document.getElementById(`filter-${name}`);
 
@@ -96,7 +97,41 @@ function filterMatrix() {
     const { verdict } = button.dataset;
     button.setAttribute('aria-pressed', String(verdict === 'mismatch' ? wanted.mismatch : verdict === wanted.verdict));
   });
+  saveFilter(wanted, any);
   filter('status').textContent = any ? `${shown} ${shown === 1 ? 'cell' : 'cells'}` : '';
+}
+
+// Keeps the filter in the address, so that a link shows the same cells. A page from a file may not change its address.
+function saveFilter(wanted, any) {
+  if (!any && !location.hash.startsWith(FILTER_HASH)) return;
+  const set = Object.entries(wanted).filter(([, value]) => value);
+  try {
+    history.replaceState(null, '', any ? FILTER_HASH + new URLSearchParams(set) : '#matrix');
+  } catch { /* the address stays */ }
+}
+
+function restoreFilter() {
+  if (!location.hash.startsWith(FILTER_HASH)) return;
+  const saved = new URLSearchParams(location.hash.slice(FILTER_HASH.length));
+  ['lock', 'scenario', 'verdict'].forEach((name) => { filter(name).value = saved.get(name) ?? ''; });
+  filter('mismatch').checked = saved.has('mismatch');
+  filterMatrix();
+}
+
+// Opens the next or the previous cell with a violation.
+function stepTo(step) {
+  const isRed = (tile) => !tile.matches('.tone-held, .tone-absent, .tone-unknown') && !tile.closest('.other, [hidden]');
+  const tiles = Array.from(document.querySelectorAll('a.tile')).filter((tile) => isRed(tile) || tile.hash === location.hash);
+  const here = tiles.findIndex((tile) => tile.hash === location.hash);
+  const next = tiles[here < 0 ? (step > 0 ? 0 : tiles.length - 1) : (here + step + tiles.length) % tiles.length];
+  if (next) location.hash = next.hash;
+}
+
+function startSteps() {
+  document.querySelectorAll('[data-step]').forEach((button) => {
+    button.hidden = false;
+    button.addEventListener('click', () => stepTo(Number(button.dataset.step)));
+  });
 }
 
 function clearFilters() {
@@ -114,6 +149,7 @@ function startFilters() {
   document.querySelector('.symbols').open = !matchMedia('(max-width: 620px)').matches;
   FILTERS.forEach((name) => filter(name).addEventListener('input', filterMatrix));
   filter('clear').addEventListener('click', clearFilters);
+  restoreFilter();
   // The counts are filters, too.
   document.querySelectorAll('.whose button').forEach((button) => button.addEventListener('click', () => {
     const { verdict } = button.dataset;
@@ -137,6 +173,12 @@ function startFilters() {
 
 function startMatrix() {
   startFilters();
+  startSteps();
+  document.querySelectorAll('#matrix .box').forEach((box) => {
+    const mark = () => box.classList.toggle('has-more', box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
+    box.addEventListener('scroll', mark, { passive: true });
+    new ResizeObserver(mark).observe(box);
+  });
   document.querySelectorAll('table.matrix').forEach((table) => {
     table.addEventListener('keydown', walkMatrix);
     table.addEventListener('click', (event) => {

@@ -1,7 +1,7 @@
 // Colours of the page's theme, and patterns that distinguish items without colour.
 
-const NAMES = ['ink', 'muted', 'line', 'surface', 'hold', 'past', 'wait', 'frozen', 'overlap', 'dead', 'fault', 'accent'];
-const WORKER_COLOURS = 6;
+const NAMES = ['ink', 'muted', 'line', 'surface', 'past', 'wait', 'overlap', 'dead', 'fault', 'accent'];
+const CLIENT_COLOURS = 6;
 
 // Returns the theme's colours in resolved form, because the canvas cannot use variables.
 function palette() {
@@ -13,33 +13,37 @@ function palette() {
     probe.style.color = `var(--${name})`;
     colours[name] = getComputedStyle(probe).color;
   }
-  // A worker's number always accompanies its colour, so six colours suffice to distinguish neighbours.
+  // A client's number always accompanies its colour, so six colours suffice to distinguish neighbours.
   colours.who = [];
-  for (let index = 0; index < WORKER_COLOURS; index++) {
+  for (let index = 0; index < CLIENT_COLOURS; index++) {
     probe.style.color = `var(--who-${index})`;
     colours.who.push(getComputedStyle(probe).color);
   }
   probe.remove();
+  const past = colours.who.map((colour) => hatch(colour, 'slash'));
+  const perhaps = colours.who.map((colour) => hatch(colour, 'back', 0.5));
   colours.hatch = {
-    past: hatch(colours.past, 'slash'),
-    perhaps: hatch(colours.hold, 'slash'),
-    frozen: hatch(colours.frozen, 'back'),
+    frozen: hatch(colours.ink, 'dots'),
     dead: hatch(colours.dead, 'cross'),
-    overlap: hatch(colours.overlap, 'slash'),
     fault: hatch(colours.fault, 'dots'),
   };
-  colours.ofWorker = (worker) => (worker === undefined ? colours.muted : colours.who[worker % WORKER_COLOURS]);
+  colours.ofClient = (client) => (client === undefined ? colours.muted : colours.who[client % CLIENT_COLOURS]);
+  // The fill of a hold: solid, or striped if its lease is over or perhaps over.
+  colours.ofHold = (kind, client) => {
+    if (kind === IN_LEASE) return colours.ofClient(client);
+    return (kind === PERHAPS_PAST ? perhaps : past)[client % CLIENT_COLOURS];
+  };
   return colours;
 }
 
 // Returns a repeating pattern: slashes, backslashes, crosses or dots.
-function hatch(colour, style) {
+function hatch(colour, style, base = style === 'slash' ? 0.15 : 0) {
   const size = 6;
   const tile = document.createElement('canvas');
   tile.width = tile.height = size;
   const pen = tile.getContext('2d');
   pen.fillStyle = colour;
-  pen.globalAlpha = style === 'slash' ? 0.3 : 0;
+  pen.globalAlpha = base;
   pen.fillRect(0, 0, size, size);
   pen.globalAlpha = 1;
   pen.strokeStyle = pen.fillStyle = colour;

@@ -13,7 +13,7 @@ function faultRow(faults) {
   return {
     label: 'faults', height: Math.max(1, ends.length) * step + 6,
     draw(pen, top, view, colours) {
-      pen.font = '11px system-ui, sans-serif';
+      pen.font = '12px system-ui, sans-serif';
       for (const fault of faults) {
         if (fault.to_ns < view.from || fault.from_ns > view.to) continue;
         const left = Math.max(view.x(fault.from_ns), view.left), right = Math.min(view.x(fault.to_ns), view.right);
@@ -77,10 +77,30 @@ function overlapRow(track) {
         drawn = left + width;
         pen.fillStyle = colours.overlap;
         pen.fillRect(left, top + 3, width, height - 6);
-        pen.font = '11px system-ui, sans-serif';
-        const word = `both inside: ${span(spans[at][1] - spans[at][0])}`;
-        if (pen.measureText(word).width + 8 < width) label(pen, word, left + width / 2 - pen.measureText(word).width / 2 - 5, top + 2, width, height - 3, view, colours);
+        pen.font = '12px system-ui, sans-serif';
+        // A narrow overlap has its length beside it, unless the next one begins there.
+        const length = span(spans[at][1] - spans[at][0]);
+        const words = [`both inside: ${length}`, length];
+        const word = words.find((it) => pen.measureText(it).width + 12 <= width);
+        const next = spans[at + 1] ? view.x(spans[at + 1][0]) : Infinity;
+        if (word) {
+          const size = pen.measureText(word).width + 6;
+          label(pen, word, left + (width - size) / 2 - 2, top + 1, size + 4, height - 2, view, colours);
+        } else if (next - left - width > pen.measureText(length).width + 10) {
+          label(pen, length, left, top + 1, width, height - 2, view, colours);
+        }
       }
+    },
+    // Draws overlaps faintly through all lanes, so that cause and effect line up.
+    behind(pen, top, bottom, view, colours) {
+      pen.globalAlpha = 0.1;
+      pen.fillStyle = colours.overlap;
+      for (const [from, to] of track.overlaps) {
+        if (to < view.from || from > view.to) continue;
+        const left = Math.max(view.x(from), view.left), right = Math.min(view.x(to), view.right);
+        pen.fillRect(left, top, Math.max(2, right - left), bottom - top);
+      }
+      pen.globalAlpha = 1;
     },
     at(time, reach) {
       const spans = track.overlaps;
@@ -88,7 +108,7 @@ function overlapRow(track) {
       if (index >= spans.length || spans[index][0] - reach > time) return [];
       const [from, to] = spans[index];
       const inside = track.lanes.filter((lane) => lane.together.some((span) => span[0] < to && span[1] > from));
-      const who = inside.slice(0, 8).map((lane) => `worker ${lane.worker}`).join(', ');
+      const who = inside.slice(0, 8).map((lane) => `client ${lane.worker}`).join(', ');
       return [`overlapping holds for ${span(to - from)}: ${who}`, `${formatTime(from, to - from)} to ${formatTime(to, to - from)}`];
     },
   };
@@ -101,22 +121,29 @@ function scale(top, height, low, high) {
 }
 
 function scaleNumbers(pen, y, values, view, colours) {
-  pen.font = '11px system-ui, sans-serif';
+  pen.font = '12px system-ui, sans-serif';
   pen.textAlign = 'right';
   pen.fillStyle = colours.muted;
   for (const value of new Set(values)) pen.fillText(short(value), view.left - 6, y(value) + 4);
   pen.textAlign = 'left';
 }
 
+// Returns the steps of a line in the window, with the value at its start.
+function stepsIn(points, view) {
+  const first = Math.max(0, firstIndex(0, points.length, (i) => points[i].at > view.from) - 1);
+  return points.slice(first, firstIndex(first, points.length, (i) => points[i].at > view.to));
+}
+
 function stockRow(track) {
-  const low = Math.min(0, ...track.stock.map((line) => line.low));
-  const high = Math.max(1, ...track.stock.map((line) => line.high));
   const height = 74, dashes = [[], [6, 3], [2, 3], [8, 3, 2, 3], [12, 4], [1, 4]];
   return {
-    label: 'stock', height, numbered: true,
+    label: 'stock', height,
     draw(pen, top, view, colours) {
+      const shown = track.stock.map((line) => stepsIn(line.points, view));
+      // Scale to the values in the window, and to 0.
+      let low = 0, high = 1;
+      for (const { value } of shown.flat()) [low, high] = [Math.min(low, value), Math.max(high, value)];
       const y = scale(top, height, low, high);
-      scaleNumbers(pen, y, [high, 0, low], view, colours);
       if (low < 0) {
         pen.fillStyle = colours.overlap;
         pen.globalAlpha = 0.12;
@@ -130,11 +157,12 @@ function stockRow(track) {
       pen.moveTo(view.left, Math.round(y(0)) + 0.5);
       pen.lineTo(view.right, Math.round(y(0)) + 0.5);
       pen.stroke();
-      track.stock.forEach((line, index) => {
+      shown.forEach((points, index) => {
         pen.setLineDash(dashes[index % dashes.length]);
-        steps(pen, line.points, y, view, colours);
+        steps(pen, points, y, view, colours);
+        pen.setLineDash([]);
+        stepValues(pen, points, y, view, colours);
       });
-      pen.setLineDash([]);
     },
     at(time) {
       return track.stock.map((line) => {
@@ -147,20 +175,32 @@ function stockRow(track) {
 }
 
 function steps(pen, points, y, view, colours) {
-  let index = Math.max(0, firstIndex(0, points.length, (i) => points[i].at > view.from) - 1);
   pen.strokeStyle = colours.accent;
   pen.lineWidth = 1.8;
   pen.beginPath();
-  let height = y(points[index].value);
+  let height = y(points[0].value);
   pen.moveTo(view.left, height);
-  for (index += 1; index < points.length && points[index].at <= view.to; index++) {
-    const x = view.x(points[index].at);
-    pen.lineTo(x, height);
-    height = y(points[index].value);
-    pen.lineTo(x, height);
+  for (const { at, value } of points.slice(1)) {
+    pen.lineTo(view.x(at), height);
+    height = y(value);
+    pen.lineTo(view.x(at), height);
   }
   pen.lineTo(view.right, height);
   pen.stroke();
+}
+
+// Writes the values at their steps, where there is room.
+function stepValues(pen, points, y, view, colours) {
+  pen.font = '12px system-ui, sans-serif';
+  let free = -Infinity;
+  points.forEach(({ at, value }, index) => {
+    const x = Math.max(view.x(at), view.left) + 4, word = short(value), width = pen.measureText(word).width;
+    const next = points[index + 1] ? view.x(points[index + 1].at) : view.right;
+    if (x < free || x + width > next) return;
+    pen.fillStyle = value < 0 ? colours.overlap : colours.ink;
+    pen.fillText(word, x, value < 0 ? y(value) - 3 : y(value) + 13);
+    free = x + width + 8;
+  });
 }
 
 function fenceRow(track) {
@@ -219,7 +259,7 @@ function axisRow() {
     draw(pen, top, view, colours) {
       const { step, ticks } = this.ticks(view);
       const decimals = Math.max(0, Math.ceil(9 - Math.log10(step) - 1e-9));
-      pen.font = '11px system-ui, sans-serif';
+      pen.font = '12px system-ui, sans-serif';
       pen.fillStyle = colours.muted;
       pen.textAlign = 'center';
       for (const at of ticks) {

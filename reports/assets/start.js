@@ -4,11 +4,11 @@ const timelines = new Map();
 
 const LEGEND = [
   ['waits', (pen, c) => { pen.fillStyle = c.wait; pen.fillRect(0, 6, 22, 2); }],
-  ['holds', (pen, c) => { pen.fillStyle = c.hold; pen.fillRect(0, 1, 22, 12); }],
-  ['holds, lease perhaps over', (pen, c) => { pen.fillStyle = c.hatch.perhaps; pen.fillRect(0, 1, 22, 12); }],
-  ['holds, lease over', (pen, c) => { pen.fillStyle = c.hatch.past; pen.fillRect(0, 1, 22, 12); }],
-  ['overlapping holds', (pen, c) => { pen.fillStyle = c.overlap; pen.fillRect(0, 1, 22, 4); pen.strokeStyle = c.overlap; pen.lineWidth = 2; pen.strokeRect(1, 2, 20, 10); }],
-  ['frozen', (pen, c) => { pen.fillStyle = c.hatch.frozen; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.frozen; pen.strokeRect(0.5, 1.5, 21, 11); }],
+  ['holds', (pen, c) => { pen.fillStyle = c.ofHold(IN_LEASE, 0); pen.fillRect(0, 1, 22, 12); }],
+  ['holds, lease perhaps over', (pen, c) => { pen.fillStyle = c.ofHold(PERHAPS_PAST, 0); pen.fillRect(0, 1, 22, 12); }],
+  ['holds, lease over', (pen, c) => { pen.fillStyle = c.ofHold(PAST_LEASE, 0); pen.fillRect(0, 1, 22, 12); }],
+  ['overlapping holds', (pen, c) => { pen.fillStyle = c.overlap; pen.fillRect(0, 1, 22, 12); }],
+  ['frozen', (pen, c) => { pen.fillStyle = c.hatch.frozen; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.muted; pen.strokeRect(0.5, 1.5, 21, 11); }],
   ['dead, down', (pen, c) => { pen.fillStyle = c.hatch.dead; pen.fillRect(0, 1, 22, 12); }],
   ['fault', (pen, c) => { pen.fillStyle = c.hatch.fault; pen.fillRect(0, 1, 22, 12); pen.strokeStyle = c.fault; pen.strokeRect(0.5, 1.5, 21, 11); }],
   ['sells', (pen, c) => { pen.fillStyle = c.ink; pen.beginPath(); pen.arc(11, 7, 3, 0, 7); pen.fill(); }],
@@ -17,8 +17,16 @@ const LEGEND = [
   ['✝ dies', null],
 ];
 
-function drawLegend(list, { track, colours }) {
+// The entries that a narrow page shows below the timeline, because its bars have no room for words.
+const BRIEF = ['waits', 'holds', 'holds, lease over', 'frozen'];
+
+function drawLegends(details, { track, colours }) {
   const entries = track.values.length ? [...LEGEND, ...VALUE_LEGEND] : LEGEND;
+  drawLegend(details.querySelector('.help .legend'), entries, colours);
+  drawLegend(details.querySelector('.legend.brief'), LEGEND.filter(([words]) => BRIEF.includes(words)), colours);
+}
+
+function drawLegend(list, entries, colours) {
   list.replaceChildren(...entries.map(([words, draw]) => {
     const item = document.createElement('li');
     if (draw) {
@@ -53,7 +61,7 @@ const HELP = `<details class="fold"><summary>Legend and keys of the timeline</su
 <kbd>←</kbd> <kbd>→</kbd> pan, <kbd>+</kbd> <kbd>−</kbd> zoom, <kbd>0</kbd> whole run, <kbd>n</kbd> <kbd>p</kbd> violations,
 <kbd>↑</kbd> <kbd>↓</kbd> lane, <kbd>,</kbd> <kbd>.</kbd> along it, <kbd>m</kbd> messages.</span></p></details>`;
 
-const KEYS = 'A lane for each worker, node, and key of a node. Arrow keys pan, plus and minus zoom, n and p go to the next and the previous violation, up and down choose a lane, comma and full stop move along it.';
+const KEYS = 'A lane for each client, node, and key of a node. Arrow keys pan, plus and minus zoom, n and p go to the next and the previous violation, up and down choose a lane, comma and full stop move along it.';
 
 // Adds what is the same in every timeline: buttons, legend and keys.
 function furnish(details, element) {
@@ -64,6 +72,7 @@ function furnish(details, element) {
   tools.innerHTML = `<h3>Timeline</h3><span class="jump-status" role="status"></span><span class="many" role="status"></span>${
     DO.filter(([name]) => has || name !== 'messages').map(button).join('')}`;
   details.querySelector('.help').innerHTML = HELP;
+  element.querySelector('.stage').insertAdjacentHTML('afterend', '<ul class="legend brief" aria-hidden="true"></ul>');
   const canvas = element.querySelector('canvas');
   canvas.setAttribute('aria-label', `${canvas.getAttribute('aria-label')}: ${KEYS}`);
 }
@@ -83,9 +92,9 @@ function startTimeline(details) {
   control(timeline);
   fillLog(timeline);
   linkStories(details, timeline);
-  drawLegend(details.querySelector('.legend'), timeline);
-  const moments = Array.from(details.querySelectorAll('.story li[data-at]'));
-  timeline.number(moments.map((line) => ({ at: Number(line.dataset.at), number: line.dataset.number })));
+  drawLegends(details, timeline);
+  const lines = Array.from(details.querySelectorAll('.story li[data-at]'), (line) => ({ at: Number(line.dataset.at), number: line.dataset.number }));
+  timeline.number(lines.filter((line) => line.number), lines.map((line) => line.at));
   element.querySelector('[data-do="nodes"]').hidden = alike(track).length === track.values.length;
   element.dataset.ready = '';
   new ResizeObserver(() => timeline.requestDraw()).observe(timeline.canvas.parentElement);
@@ -98,7 +107,7 @@ function repaint() {
   for (const [element, timeline] of timelines) {
     timeline.colours = palette();
     timeline.draw();
-    drawLegend(element.closest('.cell-details').querySelector('.legend'), timeline);
+    drawLegends(element.closest('.cell-details'), timeline);
   }
 }
 

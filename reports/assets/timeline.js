@@ -27,7 +27,7 @@ class Timeline {
     const eventful = track.nodes.filter((node) => this.everyNode || node.spans.length || node.clock.length);
     for (const node of eventful) rows.push(nodeRow(node, eventful.length > 12 ? 14 : 20));
     const height = Math.max(5, Math.min(30, Math.floor(640 / Math.max(1, track.lanes.length))));
-    track.lanes.forEach((lane, index) => rows.push(workerRow(track, lane, index, height)));
+    track.lanes.forEach((lane, index) => rows.push(clientRow(track, lane, index, height)));
     if (track.overlaps.length) rows.push(overlapRow(track));
     rows.push(...valueRows(track, this.everyNode));
     if (track.stock.length) rows.push(stockRow(track));
@@ -81,15 +81,14 @@ class Timeline {
     this.show(time - half, time + half);
   }
 
-  // Numbers the moments of the story, and shows their part of a long run.
-  number(moments) {
-    if (!moments.length) return;
+  // Numbers the deciding moments of the story, and shows the part of a long run from its first line to its last one.
+  number(moments, times) {
     this.moments = moments;
     this.rows = this.makeRows();
-    const times = moments.map(({ at }) => at);
+    if (!times.length) return;
     const first = Math.min(...times), last = Math.max(...times);
-    const margin = Math.max((last - first) * 0.5, this.track.ttl_ns * 0.5);
-    if (last - first + 2 * margin < this.end * 0.7) this.show(first - margin, last + margin);
+    const margin = Math.max((last - first) * 0.1, this.track.ttl_ns * 0.1);
+    if (last - first + 2 * margin < this.end * 0.85) this.show(first - margin, last + margin);
   }
 
   toggleNodes() {
@@ -161,15 +160,15 @@ class Timeline {
 
   labels(pen, view) {
     const narrow = this.width < 520;
-    pen.font = `${narrow ? 11 : 12}px system-ui, sans-serif`;
+    pen.font = `12px system-ui, sans-serif`;
     let free = -9;
     this.rows.forEach((row, index) => {
       if (!row.label || row.top < free) return;
       const height = row.height;
       pen.fillStyle = index === this.chosen ? this.colours.accent : this.colours.muted;
-      pen.fillText(narrow ? row.label.replace('worker', 'w').replace(/^node /, 'n ') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
+      pen.fillText(narrow ? row.label.replace(/^node /, 'n ') : row.label, 2, row.top + Math.max(height / 2 + 4, 9));
       if (row.who !== undefined && this.track.values.length) {
-        pen.fillStyle = this.colours.ofWorker(row.who);
+        pen.fillStyle = this.colours.ofClient(row.who);
         pen.fillRect(view.left - 6, row.top + 1, 3, height - 2);
       }
       // Label only some of the lanes that are too thin for text.
@@ -208,7 +207,7 @@ class Timeline {
   numbers(pen, view, bottom) {
     let free = -Infinity;
     pen.textAlign = 'center';
-    pen.font = 'bold 11px system-ui, sans-serif';
+    pen.font = 'bold 12px system-ui, sans-serif';
     for (const { at, number } of this.moments) {
       const x = view.x(at);
       if (x < view.left || x > view.right) continue;

@@ -3,7 +3,7 @@
 const STAYS = 0, ENDED = 1, TAKEN = 2, LOST = 3;
 
 const VALUE_LEGEND = [
-  ['value of a key, in the colour of the worker that wrote it', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], ENDED, c)],
+  ['value of a key, in the colour of the client that wrote it', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], ENDED, c)],
   ['removed or overwritten by another client', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], TAKEN, c)],
   ['lost: evicted, flushed, restarted …', (pen, c) => drawValue(pen, { left: 0, top: 1, width: 22, height: 12 }, c.who[0], LOST, c)],
 ];
@@ -45,7 +45,7 @@ function keyNameRow(key) {
   return {
     label: '', height: 17,
     draw(pen, top, view, colours) {
-      pen.font = '11px system-ui, sans-serif';
+      pen.font = '12px system-ui, sans-serif';
       pen.fillStyle = colours.muted;
       pen.fillText(`key ${key}`, view.left + 2, top + 13);
     },
@@ -77,7 +77,7 @@ function valueRow(row, height, nodes) {
 function drawValues(pen, pieces, box, view, colours) {
   let index = firstIndex(0, pieces.length, (i) => pieces[i].to_ns > view.from);
   let drawn = -1;
-  pen.font = '11px system-ui, sans-serif';
+  pen.font = '12px system-ui, sans-serif';
   for (; index < pieces.length && pieces[index].from_ns < view.to; index++) {
     const piece = pieces[index];
     const left = Math.max(view.x(piece.from_ns), view.left - 2), right = Math.min(view.x(piece.to_ns), view.right + 2);
@@ -85,7 +85,7 @@ function drawValues(pen, pieces, box, view, colours) {
     if (right <= drawn && !unusual) continue;
     const place = { left, top: box.top, width: Math.max(1, right - left), height: box.height };
     drawn = left + place.width;
-    drawValue(pen, place, piece.many ? colours.muted : colours.ofWorker(piece.who), piece.fate, colours);
+    drawValue(pen, place, piece.many ? colours.muted : colours.ofClient(piece.who), piece.fate, colours);
     valueWords(pen, piece, place, view, colours);
   }
 }
@@ -126,11 +126,12 @@ function drawValue(pen, { left, top, width, height }, colour, fate, colours) {
 function valueWords(pen, piece, { left, top, width, height }, view, colours) {
   const from = Math.max(left, view.left), room = Math.min(left + width, view.right) - from - 12;
   if (height < 10 || room < 14) return;
-  const who = piece.many ? `${piece.many[0]} values` : piece.who === undefined ? '?' : `w${piece.who}`;
-  const ended = piece.many ? '' : piece.end + (piece.by === undefined ? '' : ` by w${piece.by}`);
+  const who = piece.many ? `${piece.many[0]} values` : piece.who === undefined ? 'unknown client' : `client ${piece.who}`;
+  const brief = piece.many ? who : `c${piece.who ?? '?'}`;
+  const ended = piece.many ? '' : piece.end + (piece.by === undefined ? '' : ` by client ${piece.by}`);
   const value = shortTokens(piece.value);
   const few = value.length > 9 ? `${Array.from(value).slice(0, 8).join('')}…` : value;
-  const tries = [[who, ended, value], [who, ended, few], [who, ended], [who]].map((words) => words.filter(Boolean).join(' · '));
+  const tries = [[who, ended, value], [who, ended, few], [who, ended], [who], [brief]].map((words) => words.filter(Boolean).join(' · '));
   const words = tries.find((words) => pen.measureText(words).width <= room);
   if (!words) return;
   pen.fillStyle = colours.ink;
@@ -144,7 +145,7 @@ function describeValue(piece) {
     const [count, there] = piece.many;
     return [`${count} values, there for ${span(there)} in all`, times, 'too short to draw separately'];
   }
-  const lines = [piece.who === undefined ? 'value of an unknown author' : `value of worker ${piece.who}`, `value ${piece.value}`];
+  const lines = [piece.who === undefined ? 'value of an unknown author' : `value of client ${piece.who}`, `value ${piece.value}`];
   lines.push(times);
   if (piece.wrote !== undefined) lines.push(`written by ${piece.wrote}`);
   lines.push(piece.expiry ? `expiry ${span(piece.expiry[1] * 1e6)}, set at ${formatTime(piece.expiry[0])}` : 'no expiry');

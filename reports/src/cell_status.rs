@@ -56,13 +56,6 @@ pub fn title(cell: &Cell) -> String {
     format!("{lock} × {} × {}", cell.scenario, cell.backend)
 }
 
-/// Returns the sign of a property's status, or the sign of `not-applicable` if the cell has no verdict for it.
-pub fn sign(cell: &Cell, property: Property) -> &'static str {
-    let verdict = cell.verdicts.get(&property);
-    let status = verdict.map_or(Status::NotApplicable, |verdict| verdict.status);
-    status.sign()
-}
-
 /// Returns the story of the violation of this property in the shown run. If the unexpected result occurred in another
 /// run, returns the story of any violated property.
 pub fn story(cell: &Cell, property: Property) -> &[String] {

@@ -3,6 +3,7 @@
 //! This crate performs no I/O, reads no clock and judges nothing: it reports the results of the checkers.
 //! ARCHITECTURE.md lists the modules and their allowed imports.
 
+mod cell_mark;
 pub mod cell_status;
 pub mod combine;
 pub mod command_log;
@@ -27,6 +28,7 @@ pub mod measures;
 mod node_lanes;
 pub mod problem;
 pub mod progress;
+pub mod remedy;
 pub mod report_input;
 pub mod repro;
 pub mod responsibility;

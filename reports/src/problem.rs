@@ -154,8 +154,8 @@ impl<'a> Problem<'a> {
                 format!("The resource's fault, not the lock's: {action}.")
             }
             (Party::Outside, _) => {
-                "Not the lock's fault: no two holds overlapped, but the stock does not \
-                                    add up. Check what happened outside of any hold."
+                "The application's fault, not the lock's: no two holds overlapped, but the stock does \
+                 not add up. Check what happened outside of any hold."
                     .to_owned()
             }
             (Party::Undetermined, _) => {

@@ -141,10 +141,21 @@ impl Party {
         }
     }
 
+    /// Returns the sign of a violation for which the party is at fault.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Party::Lock => Status::Violated.sign(),
+            Party::Redis => "R",
+            Party::Client => "C",
+            Party::Outside => "A",
+            Party::Undetermined => "U",
+        }
+    }
+
     /// Names the party at fault in a few words.
     pub fn fault(self) -> &'static str {
         match self {
-            Party::Outside => "not the lock's fault",
+            Party::Outside => "the application's fault",
             Party::Client => "the client's fault",
             Party::Redis => "Redis lost the lock",
             Party::Undetermined => "fault unknown",

@@ -15,6 +15,9 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() && !SKIPPED.contains(&&*name) {
             pages(&path, found);
+        } else if path.is_symlink() {
+            // The page is checked where it is.
+            continue;
         } else if path.extension().is_some_and(|ending| ending == "md") {
             found.push(path);
         }

@@ -151,7 +151,7 @@ fn a_table_without_an_applicable_cell_is_counted_apart() {
     let expect = "[[expect]]\nlock = \"exec:true\"\nlease = \"held\"\n";
     let config = format!("{NOT_APPLICABLE}{CALM}{expect}");
     let outcome = gate("", &config).run().exits(0);
-    let said = "2 cells, 4 runs, 14 expectations, 0 limits, 1 not applicable";
+    let said = "2 cells, 4 runs, 14 expectations, 1 not applicable";
     assert!(outcome.stdout.contains(said), "{}", outcome.all());
 }
 
@@ -243,7 +243,10 @@ fn github_gets_annotations_and_a_summary() {
     let annotation = "::error title=picklock gate%3A no-lock × calm × sim%3A unbacked-grant%2C the lock's fault::Two clients";
     assert!(plain.stdout.contains(annotation), "{}", plain.all());
     let summary = plain.text_file("summary.md");
-    assert!(summary.starts_with("# before\n### Picklock\n"), "{summary}");
+    assert!(
+        summary.starts_with("# before\n### ✘ Picklock: the lock's fault: "),
+        "{summary}"
+    );
     let document = call("--json");
     assert_eq!(document.document()["outcome"], "differs");
     assert!(document.stderr.contains(annotation), "{}", document.all());

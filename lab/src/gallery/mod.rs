@@ -8,6 +8,7 @@ use std::fmt::Write;
 use picklock_harness::history::History;
 use picklock_impls::find;
 use picklock_reports::problem::{Problem, problems};
+use picklock_reports::remedy::anchor;
 use picklock_reports::units::time_ns;
 use picklock_scenarios::catalog;
 use picklock_verdicts::check::{Cause, Responsible, judge};
@@ -17,131 +18,75 @@ use crate::simulated::simulate;
 /// The seed of every run.
 const SEED: u64 = 1;
 
-/// A cause, the lock and the scenario that show it, and the paragraph of `docs/remedies.md` that has the code.
+/// A cause, and the lock and the scenario that show it.
 #[derive(Debug, Clone, Copy)]
-struct Row(Cause, &'static str, &'static str, Option<&'static str>);
-
-const FENCE: Option<&str> = Some("check-a-fencing-token");
-const TOKEN: Option<&str> = Some("compare-the-token-and-delete-in-one-script");
-const EXTEND: Option<&str> = Some("extend-only-what-is-yours");
-const ACQUIRE: Option<&str> = Some("acquire-in-one-command-with-a-random-token");
-const DOUBT: Option<&str> = Some("undo-an-attempt-without-an-answer");
-const VALIDITY: Option<&str> = Some("check-the-remaining-lease");
-const COMMIT: Option<&str> = Some("write-before-the-release-and-only-there");
-const SERVERS: Option<&str> = Some("configure-the-servers");
+struct Row(Cause, &'static str, &'static str);
 
 /// The causes that a simulated run of a lock in the catalog shows. The order is that of the page.
 const ROWS: &[Row] = &[
-    Row(Cause::OutlivedLease, "set-nx-px", "gc-pause", FENCE),
-    Row(Cause::ExpiredGrant, "setnx-lua", "late-grant", VALIDITY),
-    Row(Cause::LateWrite, "set-nx-px", "late-write", FENCE),
-    Row(
-        Cause::StolenRelease,
-        "setnx-expire",
-        "finally-unlock",
-        TOKEN,
-    ),
-    Row(Cause::Race, "get-then-del", "stale-delete", TOKEN),
-    Row(Cause::FalseRelease, "pubsub", "lost-release", DOUBT),
-    Row(Cause::OwnRemoval, "inner-release-frees", "reentrant", None),
-    Row(Cause::NoTtl, "setnx-expire", "crash-mid-acquire", ACQUIRE),
-    Row(Cause::SharedToken, "set-nx-px", "same-seed", ACQUIRE),
-    Row(Cause::WrongExpiry, "seconds-as-millis", "calm", ACQUIRE),
-    Row(Cause::SharedKey, "truncated-key", "two-keys", None),
-    Row(Cause::SplitKey, "split-key", "calm", None),
-    Row(
-        Cause::AmbiguousAcquire,
-        "refused-but-won",
-        "late-winner",
-        DOUBT,
-    ),
-    Row(Cause::StaleReply, "reads-old-replies", "eviction", DOUBT),
-    Row(Cause::PhantomExtend, "getset", "late-extend", EXTEND),
-    Row(
-        Cause::ForeignRenewal,
-        "renews-any-value",
-        "cut-off-holder",
-        EXTEND,
-    ),
+    Row(Cause::OutlivedLease, "set-nx-px", "gc-pause"),
+    Row(Cause::ExpiredGrant, "setnx-lua", "late-grant"),
+    Row(Cause::LateWrite, "set-nx-px", "late-write"),
+    Row(Cause::StolenRelease, "setnx-expire", "finally-unlock"),
+    Row(Cause::Race, "get-then-del", "stale-delete"),
+    Row(Cause::FalseRelease, "pubsub", "lost-release"),
+    Row(Cause::OwnRemoval, "inner-release-frees", "reentrant"),
+    Row(Cause::NoTtl, "setnx-expire", "crash-mid-acquire"),
+    Row(Cause::SharedToken, "set-nx-px", "same-seed"),
+    Row(Cause::WrongExpiry, "seconds-as-millis", "calm"),
+    Row(Cause::SharedKey, "truncated-key", "two-keys"),
+    Row(Cause::SplitKey, "split-key", "calm"),
+    Row(Cause::AmbiguousAcquire, "refused-but-won", "late-winner"),
+    Row(Cause::StaleReply, "reads-old-replies", "eviction"),
+    Row(Cause::PhantomExtend, "getset", "late-extend"),
+    Row(Cause::ForeignRenewal, "renews-any-value", "cut-off-holder"),
     Row(
         Cause::LateExtension,
         "waiters-take-the-pool",
         "exhausted-pool",
-        EXTEND,
     ),
-    Row(Cause::RefusedExtension, "encoded-release", "extend", EXTEND),
+    Row(Cause::RefusedExtension, "encoded-release", "extend"),
     Row(
         Cause::RenewedAfterRelease,
         "watchdog-outlives-unlock",
         "lost-release",
-        EXTEND,
     ),
     Row(
         Cause::RenewedAfterEnd,
         "renews-for-the-dead",
         "ended-client",
-        EXTEND,
     ),
-    Row(
-        Cause::LostWakeUp,
-        "subscribes-too-late",
-        "late-subscribe",
-        None,
-    ),
-    Row(
-        Cause::UnbackedGrant,
-        "redlock-no-quorum",
-        "split-vote",
-        VALIDITY,
-    ),
+    Row(Cause::LostWakeUp, "subscribes-too-late", "late-subscribe"),
+    Row(Cause::UnbackedGrant, "redlock-no-quorum", "split-vote"),
     Row(
         Cause::WaitsForEveryNode,
         "needs-every-node",
         "quorum-erosion",
-        None,
     ),
     Row(
         Cause::NotExclusive,
         "semaphore-one-too-many",
         "permits-lost-release",
-        None,
     ),
     Row(
         Cause::PermitMinted,
         "semaphore-counter",
         "permits-finally-unlock",
-        None,
     ),
     Row(
         Cause::PermitLeaked,
         "semaphore-counter",
         "permits-holder-crash",
-        None,
     ),
-    Row(
-        Cause::LostOnFailover,
-        "set-nx-px",
-        "master-failover",
-        SERVERS,
-    ),
-    Row(Cause::LostOnRestart, "set-nx-px", "node-restart", SERVERS),
-    Row(Cause::QuorumErosion, "redlock", "quorum-erosion", SERVERS),
-    Row(Cause::Evicted, "set-nx-px", "eviction", SERVERS),
-    Row(Cause::ClockJump, "set-nx-px", "clock-jump", SERVERS),
-    Row(Cause::ClockSkew, "getset", "clock-skew", ACQUIRE),
-    Row(
-        Cause::ReleasedBeforeCommit,
-        "set-nx-px",
-        "late-commit",
-        COMMIT,
-    ),
-    Row(
-        Cause::UncheckedWrite,
-        "set-nx-px",
-        "unchecked-write",
-        COMMIT,
-    ),
-    Row(Cause::StaleRead, "set-nx-px", "stale-read", COMMIT),
+    Row(Cause::LostOnFailover, "set-nx-px", "master-failover"),
+    Row(Cause::LostOnRestart, "set-nx-px", "node-restart"),
+    Row(Cause::QuorumErosion, "redlock", "quorum-erosion"),
+    Row(Cause::Evicted, "set-nx-px", "eviction"),
+    Row(Cause::ClockJump, "set-nx-px", "clock-jump"),
+    Row(Cause::ClockSkew, "getset", "clock-skew"),
+    Row(Cause::ReleasedBeforeCommit, "set-nx-px", "late-commit"),
+    Row(Cause::UncheckedWrite, "set-nx-px", "unchecked-write"),
+    Row(Cause::StaleRead, "set-nx-px", "stale-read"),
 ];
 
 /// A cause with its page section and its picture.
@@ -188,7 +133,7 @@ fn explained(cause: Cause) -> String {
     )
 }
 
-fn example(Row(cause, lock, scenario, code): &Row) -> Result<Example, String> {
+fn example(Row(cause, lock, scenario): &Row) -> Result<Example, String> {
     let failed = |reason: &str| format!("{}: {lock} in {scenario}: {reason}", cause.as_str());
     let built_in = find(lock).ok_or_else(|| failed("there is no such lock"))?;
     let loaded = catalog::named(scenario).map_err(|error| failed(&error.to_string()))?;
@@ -200,7 +145,7 @@ fn example(Row(cause, lock, scenario, code): &Row) -> Result<Example, String> {
     let command = format!("picklock scenario {scenario} --impl {lock} --backend sim --seed {SEED}");
     Ok(Example {
         cause: *cause,
-        section: section(*cause, shown, &command, *code),
+        section: section(*cause, shown, &command),
         picture: picture_of(shown, &run.history, *cause),
     })
 }
@@ -218,7 +163,7 @@ fn picture_of(problem: &Problem<'_>, history: &History, cause: Cause) -> String 
     )
 }
 
-fn section(cause: Cause, problem: &Problem<'_>, command: &str, code: Option<&str>) -> String {
+fn section(cause: Cause, problem: &Problem<'_>, command: &str) -> String {
     let name = cause.as_str();
     let mut text = format!("## `{name}`\n\n");
     let mut put = |line: &str| writeln!(text, "{line}").unwrap_or_default();
@@ -246,7 +191,7 @@ fn section(cause: Cause, problem: &Problem<'_>, command: &str, code: Option<&str
     let remedy = cause
         .remedy()
         .map_or("None is known for all locks".to_owned(), capitalised);
-    let code = code.map_or(String::new(), |code| {
+    let code = anchor(cause).map_or(String::new(), |code| {
         format!(" ([code](remedies.md#{code}))")
     });
     put(&format!(

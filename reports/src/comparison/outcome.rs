@@ -81,7 +81,7 @@ impl Outcome {
     }
 
     /// Returns status and cause, or `None` for a whole cell.
-    pub(super) fn verdict(&self) -> Option<(Status, Option<Cause>)> {
+    pub(crate) fn verdict(&self) -> Option<(Status, Option<Cause>)> {
         match self {
             Outcome::Verdict { verdict, .. } => Some((verdict.status, verdict.cause)),
             Outcome::Ran | Outcome::NotRun(_) => None,

@@ -22,14 +22,20 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Formats the change, such as `ttl 1 s or 2 s → 3 s (118 cells)`. More than two values are a range.
+    /// Formats the change, such as `In 118 cells the lease is 3 s instead of 1 s or 2 s`. More than two values
+    /// are a range.
     pub fn describe(&self) -> String {
         let before = match self.before.as_slice() {
             [least, _, .., greatest] => format!("{least} to {greatest}"),
             few => few.join(" or "),
         };
+        let what = match self.name {
+            "ttl" => "the lease is",
+            "workers" => "the number of clients is",
+            _ => "the number of nodes is",
+        };
         let cells = count(self.cells, "cell");
-        format!("{} {before} → {} ({cells})", self.name, self.after)
+        format!("In {cells} {what} {} instead of {before}", self.after)
     }
 }
 

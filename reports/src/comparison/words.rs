@@ -17,7 +17,7 @@ pub(crate) const METHOD: &str = "Bounds are distribution-free 99 % intervals of 
 pub fn text(comparison: &Comparison) -> Inert {
     let mut out = format!("{}\n", headline(comparison));
     for parameter in &comparison.parameters {
-        writeln!(out, "Changed: {}", parameter.describe()).ok();
+        writeln!(out, "{}", parameter.describe()).ok();
     }
     let stories = comparison.stories();
     if !stories.is_empty() {
@@ -60,7 +60,7 @@ fn named(place: &Place) -> String {
 fn sign(direction: Direction) -> &'static str {
     match direction {
         Direction::Worse => "✘ worse",
-        Direction::UnexpectedPass => "‼ unexpected pass",
+        Direction::UnexpectedPass => "≠ no longer violated",
         Direction::Other => "≠ other",
         Direction::Better => "✔ better",
     }
@@ -78,8 +78,7 @@ pub(crate) fn headline(comparison: &Comparison) -> String {
         let cells = grouped(*cells);
         match direction {
             Direction::Worse => format!("{cells} worse"),
-            Direction::UnexpectedPass if cells == "1" => "1 unexpected pass".to_owned(),
-            Direction::UnexpectedPass => format!("{cells} unexpected passes"),
+            Direction::UnexpectedPass => format!("{cells} no longer violated, although expected"),
             Direction::Other => format!("{cells} with another cause"),
             Direction::Better => format!("{cells} better"),
         }
@@ -94,7 +93,7 @@ pub(crate) fn percentile(quantile: f64) -> String {
     format!("p{}", (quantile * 1_000.0).round() / 10.0)
 }
 
-/// Formats a ratio, such as `× 1.52 (1.3 to 1.8), 2 ms → 3.04 ms`.
+/// Formats a ratio, such as `× 1.52 (1.30 to 1.80), 2 ms → 3.04 ms`.
 pub(crate) fn describe_ratio(ratio: &Ratio) -> String {
     let (times, bounds) = times_and_bounds(ratio);
     let [before, after] = spans(ratio);
@@ -106,13 +105,22 @@ fn spans(ratio: &Ratio) -> [String; 2] {
     [ratio.before.value_us, ratio.after.value_us].map(span_us)
 }
 
-/// Formats a ratio and its bounds, such as `× 1.52` and `1.30 to 1.80`.
+/// Formats a ratio and its bounds, such as `× 1.52` and `1.30 to 1.80`. The bounds do not justify more digits.
 fn times_and_bounds(ratio: &Ratio) -> (String, String) {
-    let times = ratio.ratio.map(|times| format!("× {times:.2}"));
-    let high = ratio.ratio_high.map(|high| format!("{high:.2}"));
-    let (low, high) = (ratio.ratio_low, high.as_deref().unwrap_or("?"));
+    let times = ratio.ratio.map(|times| format!("× {}", two_digits(times)));
+    let high = ratio.ratio_high.map(two_digits);
+    let (low, high) = (two_digits(ratio.ratio_low), high.as_deref().unwrap_or("?"));
     let times = times.unwrap_or_else(|| "from 0".to_owned());
-    (times, format!("{low:.2} to {high}"))
+    (times, format!("{low} to {high}"))
+}
+
+/// Formats a ratio with two significant digits, or two decimals below 2, where they show the difference from 1.
+fn two_digits(ratio: f64) -> String {
+    match ratio {
+        it if it >= 10.0 => format!("{it:.0}"),
+        it if it >= 2.0 => format!("{it:.1}"),
+        it => format!("{it:.2}"),
+    }
 }
 
 /// Returns cells that are noted without a change: the kind of the note and the cell.
@@ -143,7 +151,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     let head = format!("## Picklock: {}\n\n", headline(comparison));
     page.add("headlines", &head);
     for parameter in &comparison.parameters {
-        let line = format!("- Changed: {}\n", parameter.describe());
+        let line = format!("- {}\n", parameter.describe());
         page.add("changed parameters", &line);
     }
     let head = "| | lock | scenario | backend | properties | before | after |\n\

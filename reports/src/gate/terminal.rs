@@ -47,18 +47,20 @@ pub fn terminal(decision: &Decision, width: usize) -> Inert {
 }
 
 /// Returns one line that states whether the gate passes.
-pub(super) fn headline(decision: &Decision) -> String {
-    let not_applicable = match decision.not_applicable {
-        0 => String::new(),
-        number => format!(", {number} {NOT_APPLICABLE}"),
-    };
-    let checked = format!(
-        "{}, {}, {}, {}{not_applicable}",
-        count(decision.cells, "cell"),
-        count(decision.runs, "run"),
-        count(decision.expectations, "expectation"),
-        count(decision.limits.len(), "limit"),
-    );
+fn headline(decision: &Decision) -> String {
+    let (verdict, counts) = (verdict(decision), counts(decision));
+    match decision.severity() {
+        Severity::AsExpected if decision.unfinished > 0 => {
+            format!("? gate undecided: {counts}; {verdict}")
+        }
+        Severity::AsExpected => format!("✔ gate passed: {counts}; {verdict}"),
+        Severity::Failed | Severity::NotRun => format!("✘ gate failed: {verdict} in {counts}"),
+        Severity::Inconclusive => format!("? gate failed: {verdict} in {counts}"),
+    }
+}
+
+/// Returns the number of findings of each kind, or states that there are none.
+pub(super) fn verdict(decision: &Decision) -> String {
     let number = |kind| {
         let findings = decision.findings.iter();
         findings.filter(|one| one.kind == kind).count()
@@ -74,21 +76,32 @@ pub(super) fn headline(decision: &Decision) -> String {
         .filter(|(number, _)| *number > 0)
         .map(|(_, words)| words)
         .collect();
-    let parts = parts.join(", ");
-    let interrupted = match decision.unfinished {
-        0 => String::new(),
-        cells => format!(", interrupted before {} had run", count(cells, "cell")),
-    };
-    match decision.severity() {
-        Severity::AsExpected if decision.unfinished > 0 => {
-            format!("? gate undecided: {checked}; all as expected{interrupted}")
-        }
-        Severity::AsExpected => format!("✔ gate passed: {checked}; all as expected"),
-        Severity::Failed | Severity::NotRun => {
-            format!("✘ gate failed: {checked}; {parts}{interrupted}")
-        }
-        Severity::Inconclusive => format!("? gate failed: {checked}; {parts}{interrupted}"),
+    if parts.is_empty() {
+        "all as expected".to_owned()
+    } else {
+        parts.join(", ")
     }
+}
+
+/// Returns what was compared, in numbers.
+pub(super) fn counts(decision: &Decision) -> String {
+    let mut parts = vec![
+        count(decision.cells, "cell"),
+        count(decision.runs, "run"),
+        count(decision.expectations, "expectation"),
+        count(decision.limits.len(), "limit"),
+    ];
+    if decision.limits.is_empty() {
+        parts.pop();
+    }
+    if decision.not_applicable > 0 {
+        parts.push(format!("{} {NOT_APPLICABLE}", decision.not_applicable));
+    }
+    if decision.unfinished > 0 {
+        let cells = count(decision.unfinished, "cell");
+        parts.push(format!("interrupted before {cells} had run"));
+    }
+    parts.join(", ")
 }
 
 /// Returns one line that names further reading about the findings, or an empty text without findings. `saved` is `true`
@@ -110,7 +123,7 @@ fn add_finding(finding: &Finding, width: usize, text: &mut Inert) {
         _ => '✘',
     };
     text.push(&wrapped(&inert!("{} {}", sign, finding.title()), width, 2));
-    for line in story(finding) {
+    for line in explanation(finding) {
         text.push(&wrapped(&inert!("  {}", line), width, 4));
     }
     if let Some(line) = command(finding) {
@@ -122,7 +135,7 @@ fn add_finding(finding: &Finding, width: usize, text: &mut Inert) {
 /// Returns the lines of a finding, which all formats share: the violation, whose fault it is, the cells, the
 /// properties, the story, the remedy, and the command that repeats it.
 pub(super) fn lines(finding: &Finding) -> Vec<String> {
-    let mut lines = story(finding);
+    let mut lines = explanation(finding);
     lines.extend(command(finding));
     lines
 }
@@ -133,16 +146,19 @@ fn command(finding: &Finding) -> Option<String> {
     Some(format!("reproduce: {command}"))
 }
 
-/// Returns the lines of a finding without the command.
-fn story(finding: &Finding) -> Vec<String> {
+/// Returns the lines of a finding without the command: what happened, whose fault it is, where, the story and the
+/// remedy.
+fn explanation(finding: &Finding) -> Vec<String> {
     let mut lines = Vec::new();
-    let problems: Vec<&str> = finding.problem.lines().collect();
+    let problems = finding.problem.lines();
     if let Some(proof) = &finding.proof {
         lines.push(format!("{}.", proof.headline));
         lines.push(proof.fault.clone());
-        lines.push(problems.join("; "));
+        // A violated property is expected to be held unless the line states something else.
+        let problems = problems.map(|line| line.strip_suffix(", expected held").unwrap_or(line));
+        lines.push(problems.collect::<Vec<_>>().join("; "));
     } else {
-        lines.extend(problems.into_iter().map(str::to_owned));
+        lines.extend(problems.map(str::to_owned));
     }
     let also: Vec<&str> = finding
         .also_in

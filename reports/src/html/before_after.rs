@@ -1,7 +1,7 @@
 //! The page that compares two sets of runs: changed verdicts first, then latencies.
 
 use askama::Template;
-use picklock_verdicts::check::{Property, Status, describe};
+use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::Cell;
 
 use super::cell_details::{ProblemView, problem_views};
@@ -16,6 +16,7 @@ use crate::comparison::{
 };
 use crate::format::{File, FormatError};
 use crate::report_input::ReportInput;
+use crate::responsibility::Blame;
 
 const STYLE: &str = concat!(
     include_str!("../../assets/base.css"),
@@ -70,10 +71,11 @@ struct Changed {
     lock: Name,
     scenario: Name,
     backend: Name,
-    letters: Vec<char>,
     item: String,
     before: Name,
     after: Name,
+    /// Whose fault the result after is.
+    after_tone: Tone,
     /// The verdict on each property, if there are several, and what the scenario expects.
     verdicts: Vec<ChangedVerdict>,
     open: bool,
@@ -115,7 +117,7 @@ struct RatioRow {
     operation: Name,
     percentile: String,
     words: String,
-    tone: Tone,
+    direction: &'static str,
     mark: Mark,
 }
 
@@ -179,15 +181,15 @@ pub fn comparison_file(
 
 /// Returns the counts that the headline does not have.
 fn change_counts(comparison: &Comparison) -> Vec<Count> {
-    let latencies = |tone, sign, label| {
+    let latencies = |sign, label| {
         let ratios = comparison.latency.iter();
-        let count = ratios.filter(|ratio| self::tone(ratio) == tone).count();
-        (tone, sign, count, label)
+        let count = ratios.filter(|ratio| direction(ratio) == sign).count();
+        (Tone::Unknown, sign, count, label)
     };
     let one_sided = comparison.only_before.len() + comparison.only_after.len();
     let all = [
-        latencies(Tone::Client, "▲", "latencies grew"),
-        latencies(Tone::Held, "▼", "latencies fell"),
+        latencies("▲", "latencies grew"),
+        latencies("▼", "latencies fell"),
         (Tone::Unknown, "◐", one_sided, "cells on one side only"),
     ];
     // No count is shown if it is zero.
@@ -217,16 +219,15 @@ fn groups(comparison: &Comparison, after: &[Cell]) -> Vec<Group> {
         ),
         (
             Direction::UnexpectedPass,
-            "Unexpected passes",
-            "The scenario expects this violation, and it no longer occurs: the lock was fixed, or \
-             the fault no longer has its effect.",
-            (Tone::Mismatch, "‼"),
+            "No longer violated, although the scenario expects it",
+            "The lock was fixed, or the fault no longer has its effect.",
+            (Tone::Unknown, "≠"),
         ),
         (
             Direction::Other,
             "Violated with another cause",
             "",
-            (Tone::Client, "≠"),
+            (Tone::Unknown, "≠"),
         ),
         (
             Direction::Better,
@@ -271,7 +272,7 @@ fn changed(story: &ChangedStory<'_>, after: &[Cell]) -> Changed {
         lock: name(&first.place.lock),
         scenario: name(&first.place.scenario),
         backend: name(first.place.backend.as_str()),
-        letters: properties().map(|it| describe(it).letter).collect(),
+        after_tone: after_tone(story, after),
         item: story.item(),
         before: one,
         after: other,
@@ -279,6 +280,23 @@ fn changed(story: &ChangedStory<'_>, after: &[Cell]) -> Changed {
         open: false,
         problem,
         command: Command::for_command(reproduce),
+    }
+}
+
+/// Returns the tone of the result after, whatever it was before.
+fn after_tone(story: &ChangedStory<'_>, after: Option<&Cell>) -> Tone {
+    let [_, outcome] = story.outcomes();
+    match outcome.verdict().map(|(status, _)| status) {
+        Some(Status::Held) => Tone::Held,
+        Some(Status::Violated) => after.map_or(Tone::Unknown, |cell| {
+            let blame = Blame::from_cell(cell);
+            let parties = story
+                .changes
+                .iter()
+                .filter_map(|it| blame.party(it.property?));
+            parties.max().map_or(Tone::Unknown, Tone::from)
+        }),
+        _ => Tone::Unknown,
     }
 }
 
@@ -331,12 +349,12 @@ fn lists(comparison: &Comparison) -> Vec<PlaceList> {
     lists.map(list).collect()
 }
 
-/// Returns the tone of a ratio: `Client` if slower, `Held` if faster, `Unknown` if there is no change.
-fn tone(ratio: &Ratio) -> Tone {
+/// Returns the direction of a ratio, as an arrow. Colours are for faults.
+fn direction(ratio: &Ratio) -> &'static str {
     match ratio.ratio {
-        _ if ratio.within_noise => Tone::Unknown,
-        Some(times) if times < 1.0 => Tone::Held,
-        _ => Tone::Client,
+        _ if ratio.within_noise => "",
+        Some(times) if times < 1.0 => "▼",
+        _ => "▲",
     }
 }
 
@@ -372,7 +390,7 @@ fn ratio_row(ratio: &Ratio, axis: Axis) -> RatioRow {
         operation: name(&ratio.operation),
         percentile: percentile(ratio.quantile),
         words: describe_ratio(ratio),
-        tone: tone(ratio),
+        direction: direction(ratio),
         mark: axis.mark(ratio),
     }
 }

@@ -1,5 +1,7 @@
 //! The details of one cell: verdicts, stories, timeline, figures, and the command that repeats the run.
 
+use std::collections::HashSet;
+
 use picklock_verdicts::check::{Cause, Property, Status, Verdicts, describe};
 use picklock_verdicts::latency::{HANDOVER, LOSS_REPORT, REQUESTED};
 use picklock_verdicts::record::{Cell, FiredFault};
@@ -8,23 +10,37 @@ use picklock_verdicts::timeline::Timeline;
 use super::embedded_json;
 use super::figures::{self, Figures};
 use super::frame::Command;
-use super::name::{CommandWords, Fact, Name, command_words, fact, name, sentence};
+use super::name::{
+    CommandWords, Fact, Name, client_sentence, command_words, fact, name, paragraph, sentence,
+};
+use super::remedy_view::RemedyView;
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use super::tone::Tone;
 use crate::cell_status::verdict_line;
 use crate::costs::describe_commands;
 use crate::escape::quoted;
-use crate::matrix::CellOutcome;
+use crate::matrix::{CellOutcome, lock_with_options};
 use crate::problem::{Problem, capitalized, problems};
+use crate::remedy::remedy;
 use crate::report_input::{Evidence, ReportInput};
 use crate::units::{count, grouped, span_ms, span_us, time_ns};
 
 /// Maximum number of incidents to list.
 const MAX_TROUBLES: usize = 50;
 
+/// Maximum number of characters of a cell's name in links.
+const MAX_ID_LENGTH: usize = 100;
+
+/// Maximum number of sentences of advice. The code and the page of the cause say more.
+const MAX_ADVICE: usize = 3;
+
 pub(super) struct CellDetails {
     pub(super) index: usize,
+    /// The name of the cell in links.
+    pub(super) id: String,
+    /// Whether this is the only cell of the page, which then has the code of the remedies.
+    pub(super) is_single: bool,
     pub(super) lock: Name,
     pub(super) version: Name,
     pub(super) scenario: Name,
@@ -74,11 +90,15 @@ pub(super) struct ProblemView {
     pub(super) party: String,
     pub(super) fault: Name,
     pub(super) remedy: &'static str,
-    /// The causes, with the command that explains the first.
     pub(super) causes: String,
-    pub(super) explain: &'static str,
-    /// The complete advice. Empty if the cause is unknown.
+    /// The command that explains the first cause.
+    pub(super) explain_command: Command,
+    /// The page that explains the first cause, as paragraphs without the advice and the sources.
+    pub(super) page: Vec<Name>,
+    /// The first sentences of the advice. Empty if the cause is unknown.
     pub(super) advice: Name,
+    /// The code of the remedy.
+    pub(super) code: Option<RemedyView>,
     pub(super) story: Story,
     properties: Vec<Property>,
 }
@@ -99,7 +119,7 @@ pub(super) struct Story {
 /// A line of a story: its number if it is a deciding one, its time, if it begins with one, and the rest.
 pub(super) struct StoryLine {
     pub(super) number: Option<usize>,
-    /// Time of the event in nanoseconds since the run began. Only deciding lines have a time.
+    /// Time of the event in nanoseconds since the run began. Lines without a number have it in milliseconds.
     pub(super) at_ns: Option<u64>,
     pub(super) at: String,
     pub(super) text: Name,
@@ -113,6 +133,13 @@ pub(super) struct FaultRow {
 }
 
 impl CellDetails {
+    /// Returns the verdicts, violated properties first.
+    pub(super) fn verdicts_worst_first(&self) -> Vec<&VerdictRow> {
+        let mut rows: Vec<&VerdictRow> = self.verdicts.iter().collect();
+        rows.sort_by_key(|row| (row.status != Status::Violated.as_str(), !row.unexpected));
+        rows
+    }
+
     /// Adds facts about how the only run of a page was run.
     pub(super) fn with_facts(mut self, facts: Vec<Fact>) -> CellDetails {
         self.facts.extend(facts);
@@ -127,13 +154,44 @@ const REPEATED_FACTS: [&str; 5] = ["picklock", "setting", "server", "seed", "cel
 /// Creates the details of each cell lazily. If there is only one cell, its details are expanded.
 pub(super) fn all_cell_details(input: &ReportInput) -> impl Iterator<Item = CellDetails> {
     let cells = &input.matrix.cells;
+    let ids = cell_ids(cells);
+    let is_single = cells.len() == 1;
     let details = move |(index, cell): (usize, &Cell)| {
         let mut verdicts = cell.verdicts.values();
         let is_quiet = verdicts.all(|verdict| verdict.status != Status::Violated);
         let room = Room::for_cells(cells.len(), is_quiet);
-        cell_details(index, cell, input.evidence_for(cell), room)
+        CellDetails {
+            id: ids[index].clone(),
+            is_single,
+            ..cell_details(index, cell, input.evidence_for(cell), room)
+        }
     };
     cells.iter().enumerate().map(details)
+}
+
+/// Returns the name of each cell in links, such as `cell-gc-pause-redlock-sim`. A link stays the same if other cells
+/// are added.
+pub(super) fn cell_ids(cells: &[Cell]) -> Vec<String> {
+    let mut known = HashSet::new();
+    let id = |(index, cell): (usize, &Cell)| {
+        let words = format!(
+            "{}-{}-{}",
+            cell.scenario,
+            lock_with_options(cell),
+            cell.backend
+        );
+        let plain = words.chars().take(MAX_ID_LENGTH);
+        let plain: String = plain
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
+        let id = format!("cell-{plain}");
+        if known.insert(id.clone()) {
+            id
+        } else {
+            format!("{id}-{index}")
+        }
+    };
+    cells.iter().enumerate().map(id).collect()
 }
 
 fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room) -> CellDetails {
@@ -145,6 +203,8 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
     let record = found.map(|evidence| &evidence.record);
     CellDetails {
         index,
+        id: String::new(),
+        is_single: false,
         lock: name(&cell.lock.name),
         version: name(&cell.lock.version),
         scenario: name(&cell.scenario),
@@ -166,7 +226,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         facts: facts(cell, found),
         trouble: record.map_or_else(Vec::new, |record| {
             let trouble = record.trouble.iter().take(MAX_TROUBLES);
-            trouble.map(|words| sentence(words)).collect()
+            trouble.map(|words| client_sentence(words)).collect()
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
         has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
@@ -206,7 +266,7 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             letter: describe(property).letter,
             sign: verdict.status.sign(),
             status: verdict.status.as_str(),
-            meaning: sentence(&verdict_line(property, verdict)),
+            meaning: client_sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.as_str()),
             rate: tally.map(tile::describe_rate),
             expected: match verdict.status {
@@ -235,7 +295,7 @@ pub(super) fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
             if let Some(one) = deciding.iter().find(|one| one.line == *text) {
                 number += 1;
                 line.number = Some(number);
-                line.at_ns = one.at_ns;
+                line.at_ns = one.at_ns.or(line.at_ns);
             }
             line
         };
@@ -243,13 +303,19 @@ pub(super) fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
         let causes: Vec<&str> = problem.causes.iter().map(|it| it.as_str()).collect();
         ProblemView {
             tone: problem.party.into(),
-            headline: sentence(&problem.headline()),
+            headline: client_sentence(&problem.headline()),
             party: party.to_owned(),
             fault: sentence(fault.trim_start_matches(": ")),
             remedy: problem.remedy().unwrap_or_default(),
             causes: causes.join(", "),
-            explain: problem.name(),
+            explain_command: Command::for_command(&format!("picklock explain {}", problem.name())),
+            page: problem.causes.first().map_or_else(Vec::new, explanation),
             advice: problem.causes.first().map_or_else(Name::default, advice),
+            code: problem
+                .causes
+                .iter()
+                .find_map(|cause| remedy(*cause))
+                .map(RemedyView::new),
             story: Story {
                 properties: properties.join(", "),
                 lines: problem.story().iter().map(line).collect(),
@@ -261,7 +327,19 @@ pub(super) fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
 }
 
 fn advice(cause: &Cause) -> Name {
-    sentence(&capitalized(&cause.advice()))
+    let advice = cause.advice();
+    let first: String = advice.split_inclusive(". ").take(MAX_ADVICE).collect();
+    sentence(&capitalized(first.trim_end()))
+}
+
+/// Returns the page of a cause as paragraphs, without its heading, the advice and the sources.
+fn explanation(cause: &Cause) -> Vec<Name> {
+    let paragraphs = cause.page().split("\n\n");
+    let is_told = |text: &&str| {
+        !text.starts_with('#') && !text.starts_with("What to do") && !text.starts_with("Sources")
+    };
+    let shown = paragraphs.filter(is_told).map(|it| it.replace('\n', " "));
+    shown.map(|it| paragraph(it.trim())).collect()
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
@@ -272,17 +350,26 @@ pub(super) fn story_line(line: &str) -> StoryLine {
     };
     StoryLine {
         number: None,
-        at_ns: None,
+        at_ns: seconds(at),
         at: name(at).shown,
-        text: sentence(text),
+        text: client_sentence(text),
     }
+}
+
+/// Reads a time such as `1.204 s`, in nanoseconds.
+fn seconds(text: &str) -> Option<u64> {
+    let (seconds, millis) = text.strip_suffix(" s")?.split_once('.')?;
+    let number = |digits: &str| digits.parse::<u64>().ok();
+    let millis = number(millis).filter(|_| millis.len() == 3)?;
+    let millis = number(seconds)?.checked_mul(1_000)?.checked_add(millis)?;
+    millis.checked_mul(1_000_000)
 }
 
 fn faults(faults: &[FiredFault]) -> Vec<FaultRow> {
     let time = |ns: Option<u64>, default: &str| ns.map_or_else(|| default.to_owned(), time_ns);
     let row = |fault: &FiredFault| FaultRow {
         at: time(fault.began_ns, "never fired"),
-        detail: sentence(&fault.detail),
+        detail: client_sentence(&fault.detail),
         until: match fault.began_ns {
             Some(_) => time(fault.ended_ns, "the end"),
             None => String::new(),
@@ -295,7 +382,8 @@ fn facts(cell: &Cell, found: Option<&Evidence>) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(Evidence { record, .. }) = found {
         let (nodes, ttl) = (count(record.nodes, "node"), span_ms(record.ttl_ms));
-        let setting = format!("{} workers, {nodes}, ttl {ttl}", record.workers);
+        let clients = count(record.workers, "client");
+        let setting = format!("{clients}, {nodes}, lease {ttl}");
         let server = format!("{} {}", record.redis.server, record.redis.version);
         facts.extend([fact("setting", setting), fact("server", server)]);
         if record.interrupted {

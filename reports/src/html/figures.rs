@@ -156,7 +156,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
         let most = fairness.grants.iter().max().copied().unwrap_or(0);
         let got = fairness.grants.iter().filter(|grants| **grants > 0).count();
         lines.push(format!(
-            "Jain’s fairness index {jain:.2} (1: equal shares): {got} of the {} workers that \
+            "Jain’s fairness index {jain:.2} (1: equal shares): {got} of the {} clients that \
              requested it got the lock, one of them {most} times.",
             fairness.requesters
         ));
@@ -168,7 +168,7 @@ fn fairness(measures: &Measures) -> Vec<String> {
             "and did not get it"
         };
         lines.push(format!(
-            "Longest wait: worker {} for {} from {}, {outcome}.",
+            "Longest wait: client {} for {} from {}, {outcome}.",
             wait.worker,
             span_ns(wait.waited_ns),
             time_ns(wait.from_ns)
@@ -209,7 +209,7 @@ fn orphan_row(orphan: &Orphan) -> Row {
     };
     Row {
         at: time_ns(orphan.from_ns),
-        what: sentence(&format!("worker {} {loss}", orphan.worker)),
+        what: sentence(&format!("client {} {loss}", orphan.worker)),
         cost: format!(
             "kept others waiting for {}; {recovery}",
             span_ns(orphan.blocked_ns)

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use picklock_scenarios::{BackendName, Family};
 use picklock_verdicts::record::{Cell, MatrixRecord};
 
+use super::cell_details::cell_ids;
 use super::name::{Name, name, sentence};
 use super::tile::{Tile, tile};
 use super::tone::Tone;
@@ -17,9 +18,19 @@ pub(super) struct BackendGrid {
     pub(super) backend: Name,
     pub(super) locks: Vec<Name>,
     pub(super) families: Vec<FamilyRows>,
-    /// Number of scenarios with a fault of its own, for each lock.
+    /// Number of scenarios that count and show a fault of its own, for each lock.
     pub(super) own_faults: Vec<usize>,
 }
+
+impl BackendGrid {
+    /// Returns `true` if the columns are wide enough for the names of the locks in one line each.
+    pub(super) fn is_few(&self) -> bool {
+        self.locks.len() <= MAX_FEW_LOCKS
+    }
+}
+
+/// Maximum number of locks whose names fit above their columns on a wide screen.
+const MAX_FEW_LOCKS: usize = 14;
 
 /// The scenarios of a family.
 pub(super) struct FamilyRows {
@@ -33,6 +44,8 @@ pub(super) struct FamilyRows {
 /// A scenario.
 pub(super) struct Row {
     pub(super) scenario: Name,
+    /// Whether a fault in this scenario counts. It does not if no lock can survive the scenario.
+    pub(super) is_scored: bool,
     pub(super) summary: Name,
     /// The cells of each lock in the table: none if the lock was not run, several if it was run more than
     /// once.
@@ -42,7 +55,11 @@ pub(super) struct Row {
 /// A cell.
 pub(super) enum Slot {
     /// A cell that was run, with the index of its evidence.
-    Run { index: usize, tile: Tile },
+    Run {
+        index: usize,
+        id: String,
+        tile: Tile,
+    },
     /// A cell that was omitted, with the reason.
     Skipped(Name),
 }
@@ -51,21 +68,24 @@ pub(super) enum Slot {
 pub(super) fn backends(matrix: &MatrixRecord) -> Vec<BackendGrid> {
     let run = matrix.cells.iter().map(|cell| cell.backend.as_str());
     let words = distinct(run.chain(matrix.skipped.iter().map(|one| one.backend.as_str())));
-    let ranked = ranked_locks(matrix);
+    let scorecard = Scorecard::from_matrix(matrix);
+    let ranked = ranked_locks(matrix, scorecard.as_ref());
+    let unscored = scorecard.map_or_else(Vec::new, |it| it.unscored);
     let backends = words.into_iter().filter_map(|word| word.parse().ok());
-    let grids = backends.map(|backend| grid(matrix, backend, &ranked));
+    let ids = cell_ids(&matrix.cells);
+    let grids = backends.map(|backend| grid(matrix, backend, &ranked, &unscored, &ids));
     grids.collect()
 }
 
 /// Returns one cell of each lock, best lock first.
-fn ranked_locks(matrix: &MatrixRecord) -> Vec<&Cell> {
+fn ranked_locks<'a>(matrix: &'a MatrixRecord, scorecard: Option<&Scorecard>) -> Vec<&'a Cell> {
     let mut locks: Vec<&Cell> = Vec::new();
     for cell in &matrix.cells {
         if !locks.iter().any(|lock| is_same_lock(lock, cell)) {
             locks.push(cell);
         }
     }
-    if let Some(scorecard) = Scorecard::from_matrix(matrix) {
+    if let Some(scorecard) = scorecard {
         let place = |lock: &Cell| {
             let name = lock_with_options(lock);
             scorecard.locks.iter().position(|score| score.lock == name)
@@ -80,7 +100,13 @@ fn is_same_lock(one: &Cell, other: &Cell) -> bool {
     one.lock.name == other.lock.name && one.options == other.options
 }
 
-fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> BackendGrid {
+fn grid(
+    matrix: &MatrixRecord,
+    backend: BackendName,
+    ranked: &[&Cell],
+    unscored: &[String],
+    ids: &[String],
+) -> BackendGrid {
     let cells = matrix.cells.iter().enumerate();
     let cells: Vec<(usize, &Cell)> = cells.filter(|(_, cell)| cell.backend == backend).collect();
     let has_run = |lock: &&&Cell| cells.iter().any(|(_, cell)| is_same_lock(lock, cell));
@@ -101,9 +127,10 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
         known.push(scenario);
         let slots = locks
             .iter()
-            .map(|lock| slots(matrix, backend, scenario, lock));
+            .map(|lock| slots(matrix, backend, scenario, lock, ids));
         let row = Row {
             scenario: name(scenario),
+            is_scored: !unscored.iter().any(|it| it == scenario),
             summary: sentence(summary),
             slots: slots.collect(),
         };
@@ -113,34 +140,16 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
         }
     }
     let own_faults = own_faults(&families, locks.len());
-    // Rows in which every lock held come last, as one.
-    let mut green: Vec<Row> = Vec::new();
-    if families
-        .iter()
-        .flat_map(|(_, rows)| rows)
-        .filter(|row| row.is_green())
-        .count()
-        >= MIN_FOLDED
-    {
-        for (_, rows) in &mut families {
-            green.extend(rows.extract_if(.., |row| row.is_green()));
-        }
-        families.retain(|(_, rows)| !rows.is_empty());
-    }
-    // Families with violations come first.
-    families.sort_by_key(|(family, rows)| (!rows.iter().any(Row::is_red), *family));
+    let green = take_green(&mut families);
+    // Families with the most faults of locks come first, then those with other violations.
+    families.sort_by_key(|(family, rows)| {
+        let own = rows.iter().filter(|row| row.is_scored);
+        let own: usize = own.map(Row::own_faults).sum();
+        (Reverse(own), !rows.iter().any(Row::is_red), *family)
+    });
     let names = locks.iter().map(|lock| name(&lock_with_options(lock)));
     let mut families: Vec<FamilyRows> = families.into_iter().map(family_rows).collect();
-    if !green.is_empty() {
-        families.push(FamilyRows {
-            title: format!(
-                "{} in which every lock held",
-                count(green.len(), "scenario")
-            ),
-            rows: green,
-            is_folded: true,
-        });
-    }
+    families.extend(green);
     BackendGrid {
         backend: name(backend.as_str()),
         locks: names.collect(),
@@ -149,12 +158,36 @@ fn grid(matrix: &MatrixRecord, backend: BackendName, ranked: &[&Cell]) -> Backen
     }
 }
 
+/// Removes the rows in which every lock held, if there are several, and returns them as one folded family.
+fn take_green(families: &mut Vec<(Option<Family>, Vec<Row>)>) -> Option<FamilyRows> {
+    let rows = families.iter().flat_map(|(_, rows)| rows);
+    if rows.filter(|row| row.is_green()).count() < MIN_FOLDED {
+        return None;
+    }
+    let mut green: Vec<Row> = Vec::new();
+    for (_, rows) in families.iter_mut() {
+        green.extend(rows.extract_if(.., |row| row.is_green()));
+    }
+    families.retain(|(_, rows)| !rows.is_empty());
+    Some(FamilyRows {
+        title: format!(
+            "{} in which every lock held",
+            count(green.len(), "scenario")
+        ),
+        rows: green,
+        is_folded: true,
+    })
+}
+
 /// Minimum number of green rows that are folded.
 const MIN_FOLDED: usize = 2;
 
-/// Returns the number of scenarios with a fault of its own for each of `locks` columns.
+/// Returns the number of scenarios that count and show a fault of its own, for each of `locks` columns.
 fn own_faults(families: &[(Option<Family>, Vec<Row>)], locks: usize) -> Vec<usize> {
-    let rows = || families.iter().flat_map(|(_, rows)| rows);
+    let rows = || {
+        let rows = families.iter().flat_map(|(_, rows)| rows);
+        rows.filter(|row| row.is_scored)
+    };
     let is_own = |slot: &Slot| matches!(slot, Slot::Run { tile, .. } if tile.tone == Tone::Lock);
     let count = |lock: usize| {
         let slots = rows().filter_map(|row| row.slots.get(lock));
@@ -163,13 +196,20 @@ fn own_faults(families: &[(Option<Family>, Vec<Row>)], locks: usize) -> Vec<usiz
     (0..locks).map(count).collect()
 }
 
-fn slots(matrix: &MatrixRecord, backend: BackendName, scenario: &str, lock: &Cell) -> Vec<Slot> {
+fn slots(
+    matrix: &MatrixRecord,
+    backend: BackendName,
+    scenario: &str,
+    lock: &Cell,
+    ids: &[String],
+) -> Vec<Slot> {
     let cells = matrix.cells.iter().enumerate();
     let here = cells.filter(|(_, cell)| {
         cell.backend == backend && cell.scenario == scenario && is_same_lock(lock, cell)
     });
     let run = here.map(|(index, cell)| Slot::Run {
         index,
+        id: ids[index].clone(),
         tile: tile(cell),
     });
     // An omitted cell does not record the options of its lock.
@@ -215,12 +255,16 @@ impl Row {
         self.tiles().any(|tile| tile.tone.is_red())
     }
 
+    fn own_faults(&self) -> usize {
+        self.tiles().filter(|tile| tile.tone == Tone::Lock).count()
+    }
+
     /// Sorts rows worst first: unexpected results, then faults of locks, then other violations.
     fn order(&self) -> Reverse<(usize, usize, usize)> {
         let tiles = |is: &dyn Fn(&Tile) -> bool| self.tiles().filter(|tile| is(tile)).count();
         Reverse((
             tiles(&|tile| tile.is_unexpected),
-            tiles(&|tile| tile.tone == Tone::Lock),
+            self.own_faults(),
             tiles(&|tile| tile.tone.is_red()),
         ))
     }

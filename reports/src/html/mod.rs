@@ -5,6 +5,7 @@
 //! becomes HTML, and again when it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
+//! - `remedy_view.rs`: the code of remedies
 //! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
 //! - `search.rs`: the results of a search, and its heat map
 //!
@@ -36,6 +37,7 @@ mod pack;
 mod page;
 mod percentiles;
 mod ratio_axis;
+mod remedy_view;
 mod scorecard;
 mod search;
 #[cfg(test)]

@@ -1,19 +1,31 @@
 //! The complete page of a matrix or a run.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
-use picklock_verdicts::check::Status;
+use picklock_scenarios::BackendName;
+use picklock_verdicts::check::Cause;
+use picklock_verdicts::record::MatrixRecord;
 
 use super::cell_details::{CellDetails, all_cell_details};
-use super::frame::{Command, Count, Frame, counts};
+use super::frame::{Command, Count, Frame};
 use super::grid::{self, BackendGrid, Slot};
 use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
+use super::remedy_view::RemedyView;
 use super::scorecard::{ScorecardView, scorecard};
 use super::search::{self, SearchView, is_search_alone, searches};
-use super::tile::{Tile, tile};
 use super::tone::Tone;
-use crate::matrix::{NOT_APPLICABLE, describe_counts, describe_similarity, distinct, inapplicable};
+use crate::cell_mark::CellMark;
+use crate::matrix::{
+    CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
+    distinct, inapplicable, lock_with_options,
+};
+use crate::problem::capitalized;
+use crate::remedy::{Remedy, remedy};
 use crate::report_input::ReportInput;
+use crate::responsibility::Party;
+use crate::scorecard::Scorecard;
 use crate::units::{count, span_ms};
 
 const STYLE: &str = concat!(
@@ -55,9 +67,9 @@ const MAX_REASONS: usize = 100;
 #[template(path = "page.html")]
 pub(super) struct Page {
     frame: Frame,
-    /// The number of cells of each outcome, as text.
+    /// What was run, and how many locks have a fault of their own.
     counted: String,
-    /// The same by colour and sign, as the legend of the matrix.
+    /// The number of cells of each mark, as the legend of the matrix.
     legend: Vec<Count>,
     facts: Vec<Fact>,
     command: Command,
@@ -72,7 +84,9 @@ pub(super) struct Page {
     backends: Vec<BackendGrid>,
     scorecard: Option<ScorecardView>,
     searches: Vec<SearchView>,
-    /// Servers, lease, nodes and workers of the only cell.
+    /// The code of the remedies that several cells of this page link to.
+    remedies: Vec<RemedyView>,
+    /// Servers, lease, nodes and clients of the only cell.
     setting: String,
     /// The evidence of the cell, if there is only one.
     only: Option<CellDetails>,
@@ -86,12 +100,7 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let title = match (&matrix.cells[..], &input.searches[..]) {
         (_, [search, ..]) => search::headline(search),
         ([cell], _) => format!("{} in {}", shown(&cell.lock.name), shown(&cell.scenario)),
-        (cells, _) => {
-            let faulty = cells.iter().filter(|cell| tile(cell).tone == Tone::Lock);
-            let faulty = distinct(faulty.map(|cell| cell.lock.name.as_str())).len();
-            let locks = distinct(cells.iter().map(|cell| cell.lock.name.as_str())).len();
-            format!("{faulty} of {} at fault", count(locks, "lock"))
-        }
+        _ => conclusion(matrix),
     };
     let inapplicable = inapplicable(matrix);
     let reasons = inapplicable.iter().take(MAX_REASONS);
@@ -107,8 +116,8 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
             notices: notices(input),
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
-        counted: describe_counts(matrix),
-        legend: cell_counts(input),
+        counted: counted(matrix),
+        legend: legend(input),
         facts,
         command: Command::for_command(&matrix.reproduce),
         many_runs: matrix.cells.iter().any(|cell| cell.runs > 1),
@@ -124,9 +133,82 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         scorecard: scorecard(input),
         setting: setting(input),
         searches: searches(input),
+        remedies: remedies(input),
         only,
         packs: packs(details)?,
     })
+}
+
+/// Returns the conclusion from all cells, in the words of the other reports.
+fn conclusion(matrix: &MatrixRecord) -> String {
+    if matrix.cells.is_empty() {
+        return "No cell was run".to_owned();
+    }
+    let conclusion = Conclusion::from_cells(&matrix.cells);
+    let text = capitalized(&conclusion.describe());
+    if conclusion.severity() != Severity::Failed {
+        return text;
+    }
+    let failed = matrix.cells.iter();
+    let failed = failed.filter(|it| CellOutcome::from_cell(it).severity() == Severity::Failed);
+    let locks: BTreeSet<String> = failed.map(lock_with_options).collect();
+    format!("{text}, in {}", count(locks.len(), "lock"))
+}
+
+/// Describes what was run, and how many locks have a fault of their own. The grid and the recommendations count in the
+/// same way.
+fn counted(matrix: &MatrixRecord) -> String {
+    let cells = &matrix.cells;
+    let scorecard = Scorecard::from_matrix(matrix);
+    let unscored = scorecard
+        .as_ref()
+        .map_or(&[][..], |it| it.unscored.as_slice());
+    let own = cells.iter().filter(|cell| {
+        CellMark::from_cell(cell) == CellMark::Fault(Party::Lock)
+            && !unscored.contains(&cell.scenario)
+    });
+    let own: BTreeSet<String> = own.map(lock_with_options).collect();
+    let locks: BTreeSet<String> = cells.iter().map(lock_with_options).collect();
+    let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
+    let backends = distinct(cells.iter().map(|cell| cell.backend.as_str()));
+    let backends = match backends.as_slice() {
+        ["sim"] => "simulated".to_owned(),
+        [one] => format!("on real servers ({one})"),
+        several => format!("in {}", several.join(", ")),
+    };
+    let faults = match own.len() {
+        0 => "No lock has a fault of its own.".to_owned(),
+        1 => "1 lock has a fault of its own.".to_owned(),
+        more => format!("{more} locks have a fault of their own."),
+    };
+    let unscored = scorecard.and_then(|it| it.describe_unscored());
+    let unscored = unscored.map_or(String::new(), |it| format!(" {it}"));
+    let (locks, scenarios) = (count(locks.len(), "lock"), count(scenarios, "scenario"));
+    sentence(&format!(
+        "{locks} × {scenarios}, {backends}. {faults}{unscored}"
+    ))
+    .shown
+}
+
+/// Returns the code of the remedies against all causes on the page. The page of a single run shows it with the cause.
+fn remedies(input: &ReportInput) -> Vec<RemedyView> {
+    let cells = &input.matrix.cells;
+    let found = input.searches.iter().flat_map(|it| &it.counterexamples);
+    let found = found.map(|it| it.cause);
+    let verdicts = cells.iter().flat_map(|cell| cell.verdicts.values());
+    let causes: BTreeSet<Cause> = match cells.len() {
+        1 => found.collect(),
+        _ => found
+            .chain(verdicts.filter_map(|verdict| verdict.cause))
+            .collect(),
+    };
+    let mut remedies: Vec<&Remedy> = Vec::new();
+    for one in causes.into_iter().filter_map(remedy) {
+        if !remedies.contains(&one) {
+            remedies.push(one);
+        }
+    }
+    remedies.into_iter().map(RemedyView::new).collect()
 }
 
 /// Describes the servers and the clients of the only run.
@@ -137,20 +219,17 @@ fn setting(input: &ReportInput) -> String {
     let record = &evidence.record;
     let server = format!("{} {}", record.redis.server, record.redis.version);
     let words = [
-        format!("{} backend", cell.backend),
+        match cell.backend {
+            BackendName::Sim => "simulated".to_owned(),
+            backend => backend.to_string(),
+        },
         format!("seed {}", cell.seed),
         format!("{} lease", span_ms(record.ttl_ms)),
         count(record.nodes, "node"),
-        count(record.workers, "worker"),
+        count(record.workers, "client"),
         server,
     ];
     sentence(&words.join(" · ")).shown
-}
-
-/// Returns the signs of `held`, `violated`, `unknown` and `not-applicable`.
-fn signs() -> [&'static str; 4] {
-    use Status::{Held, NotApplicable, Unknown, Violated};
-    [Held, Violated, Unknown, NotApplicable].map(Status::sign)
 }
 
 fn notices(input: &ReportInput) -> Vec<Name> {
@@ -164,33 +243,32 @@ fn notices(input: &ReportInput) -> Vec<Name> {
     notices.chain(more).collect()
 }
 
-/// Returns the number of cells of each tone.
-fn cell_counts(input: &ReportInput) -> Vec<Count> {
+/// Returns the number of cells of each mark, and of unexpected results.
+fn legend(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
-    let tiles: Vec<Tile> = cells.iter().map(tile).collect();
-    let count_of = |tone| tiles.iter().filter(|tile| tile.tone == tone).count();
-    let tiles_of = |tone, sign, label| (tone, sign, count_of(tone), label);
-    let tiles_with = |sign, label| {
-        let number = tiles.iter().filter(|tile| tile.sign == sign).count();
-        (Tone::Client, sign, number, label)
-    };
-    let [held, violated, unknown, absent] = signs();
+    let marks: Vec<CellMark> = cells.iter().map(CellMark::from_cell).collect();
     let unexpected = cells.iter().filter(|cell| cell.is_unexpected()).count();
-    let omitted = count_of(Tone::Absent) + input.matrix.skipped.len();
-    let all = [
-        (Tone::Mismatch, "‼", unexpected, "unexpected"),
-        tiles_of(Tone::Held, held, "held"),
-        tiles_of(Tone::Lock, violated, "the lock’s fault"),
-        tiles_of(Tone::Redis, "R", "Redis lost the lock"),
-        tiles_with("C", "a client’s fault"),
-        tiles_with("A", "the application’s fault"),
-        tiles_of(Tone::Undetermined, "U", "fault unknown"),
-        tiles_of(Tone::Fenced, "◆", "saved by fencing"),
-        tiles_of(Tone::Unknown, unknown, "inconclusive"),
-        tiles_of(Tone::Failed, "!", "not run"),
-        (Tone::Absent, absent, omitted, NOT_APPLICABLE),
-    ];
-    counts(all, Tone::Mismatch)
+    let counts = CellMark::ALL.map(|mark| {
+        let number = marks.iter().filter(|it| **it == mark).count();
+        let omitted = match mark {
+            CellMark::NotApplicable => input.matrix.skipped.len(),
+            _ => 0,
+        };
+        Count {
+            tone: mark.into(),
+            sign: mark.sign(),
+            number: number + omitted,
+            words: mark.meaning(),
+        }
+    });
+    let unexpected = Count {
+        tone: Tone::Mismatch,
+        sign: "‼",
+        number: unexpected,
+        words: "unexpected",
+    };
+    let all = [unexpected].into_iter().chain(counts);
+    all.filter(|count| count.number > 0).collect()
 }
 
 /// Lists how the matrix was run.

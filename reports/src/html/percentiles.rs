@@ -140,7 +140,7 @@ impl Axes {
         ];
         let inside = named.into_iter().filter(|(nines, _)| *nines <= self.nines);
         let tick = |(nines, words): (f64, &str)| Tick {
-            at: self.x(nines),
+            at: to_half(self.x(nines)),
             words: format!("{words} %"),
         };
         inside.map(tick).collect()
@@ -151,12 +151,17 @@ impl Axes {
         let tick = |decade: i32| {
             let us = 10f64.powi(decade);
             Tick {
-                at: self.y(us),
+                at: to_half(self.y(us)),
                 words: span_us(us as u64),
             }
         };
         decades.map(tick).collect()
     }
+}
+
+/// Rounds to half a pixel. More digits would only make the page larger.
+fn to_half(place: f64) -> f64 {
+    (place * 2.0).round() / 2.0
 }
 
 #[cfg(test)]

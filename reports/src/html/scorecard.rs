@@ -4,7 +4,7 @@ use picklock_scenarios::Family;
 
 use super::name::{Name, name, sentence};
 use crate::report_input::ReportInput;
-use crate::scorecard::{FamilyScore, LockScore, Percentiles, Scorecard};
+use crate::scorecard::{Choice, FamilyScore, LockScore, Percentiles, Scorecard};
 
 /// The recommendations, and a row per lock.
 pub(super) struct ScorecardView {
@@ -49,7 +49,9 @@ pub(super) fn scorecard(input: &ReportInput) -> Option<ScorecardView> {
     let scorecard = Scorecard::from_matrix(&input.matrix)?;
     let parts = |words: &str| words.split('`').map(|it| sentence(it).shown).collect();
     Some(ScorecardView {
+        // A card without a recommendation would only take room.
         advice: (scorecard.advice.iter())
+            .filter(|it| !matches!(it.choice, Choice::NotTried { .. }))
             .map(|it| Card {
                 purpose: it.purpose.as_str(),
                 pick: name(&it.pick),

@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use picklock_verdicts::record::{Counterexample, Placed, SearchRecord};
+use picklock_verdicts::record::{Cell, Counterexample, Placed, SearchRecord};
 
-use super::cell_details::{Story, story_line};
+use super::cell_details::{Story, cell_ids, problem_views, story_line};
 use super::frame::Command;
-use super::name::{Name, name, sentence};
+use super::name::{Name, client_sentence, name, sentence};
 use super::tone::Tone;
 use crate::matrix::distinct;
+use crate::remedy::anchor;
 use crate::report_input::ReportInput;
 use crate::responsibility::Party;
 use crate::search::{by_story, statement};
@@ -25,7 +26,8 @@ pub(super) struct SearchView {
     pub(super) lock: Name,
     /// The numbers of counterexamples by party at fault.
     pub(super) tally: String,
-    pub(super) counterexamples: Vec<CounterexampleView>,
+    /// The causes, those of the lock itself first.
+    pub(super) causes: Vec<CauseView>,
     pub(super) more_counterexamples: usize,
     /// The coverage of the search, as sentences.
     pub(super) statement: Vec<Name>,
@@ -34,15 +36,23 @@ pub(super) struct SearchView {
     pub(super) rows: Vec<HeatRow>,
 }
 
-pub(super) struct CounterexampleView {
+/// A cause with its counterexamples, which differ in their faults.
+pub(super) struct CauseView {
     pub(super) tone: Tone,
     /// The party at fault, in a few words.
     pub(super) party: &'static str,
-    /// The properties that one story violates.
-    pub(super) properties: String,
     pub(super) cause: &'static str,
     /// The cause, in half a sentence.
     pub(super) meaning: Name,
+    pub(super) remedy: &'static str,
+    /// The name of the paragraph with the remedy's code.
+    pub(super) anchor: Option<&'static str>,
+    pub(super) variants: Vec<CounterexampleView>,
+}
+
+pub(super) struct CounterexampleView {
+    /// The properties that one story violates.
+    pub(super) properties: String,
     pub(super) schedules: String,
     pub(super) faults: Vec<Name>,
     /// The faults of the first schedule that shrinking could remove.
@@ -50,7 +60,7 @@ pub(super) struct CounterexampleView {
     pub(super) story: Story,
     pub(super) command: Command,
     /// The cell of its run, if that cell is on the page.
-    pub(super) cell: Option<usize>,
+    pub(super) cell: Option<(usize, String)>,
 }
 
 /// A kind of injection point.
@@ -95,12 +105,17 @@ fn directory_of(counterexample: &Counterexample) -> Option<OsString> {
 pub(super) fn headline(search: &SearchRecord) -> String {
     let groups = by_story(&search.counterexamples);
     let own = groups.iter().filter(|(party, _)| *party == Party::Lock);
-    let found = match own.count() {
+    let causes = distinct(own.clone().map(|(_, group)| group[0].cause.as_str())).len();
+    let found = match causes {
         0 => "no fault of its own found".to_owned(),
         1 => "1 fault of its own".to_owned(),
         more => format!("{more} faults of its own"),
     };
-    format!("{}: {found}", name(&search.lock.name).shown)
+    let variants = match own.count() {
+        more if more > causes => format!(", in {more} variants"),
+        _ => String::new(),
+    };
+    format!("{}: {found}{variants}", name(&search.lock.name).shown)
 }
 
 /// Describes the numbers of counterexamples by the party at fault.
@@ -141,9 +156,7 @@ fn view(search: &SearchRecord, input: &ReportInput) -> SearchView {
     SearchView {
         lock: name(&search.lock.name),
         tally: tally(&groups, search.schedules),
-        counterexamples: counterexamples
-            .map(|(party, group)| counterexample_view(*party, group, input))
-            .collect(),
+        causes: cause_views(counterexamples, input),
         more_counterexamples: groups.len().saturating_sub(MAX_COUNTEREXAMPLES),
         statement: statement(search).iter().map(|it| sentence(it)).collect(),
         rows: injection_points
@@ -169,24 +182,42 @@ fn heat(placed: &[Placed], injection_point: &str, fault: &str) -> Option<Heat> {
     })
 }
 
-/// Returns the view of the counterexamples that share a story. Only the first of them is shown.
-fn counterexample_view(
-    party: Party,
-    group: &[&Counterexample],
+/// Returns the causes with their counterexamples, in the order of the groups.
+fn cause_views<'a>(
+    groups: impl Iterator<Item = &'a (Party, Vec<&'a Counterexample>)>,
     input: &ReportInput,
-) -> CounterexampleView {
+) -> Vec<CauseView> {
+    let mut causes: Vec<CauseView> = Vec::new();
+    for (party, group) in groups {
+        let cause = group[0].cause;
+        let variant = counterexample_view(group, input);
+        match causes.iter_mut().find(|it| it.cause == cause.as_str()) {
+            Some(known) => known.variants.push(variant),
+            None => causes.push(CauseView {
+                tone: (*party).into(),
+                party: party.fault(),
+                cause: cause.as_str(),
+                meaning: sentence(cause.summary()),
+                remedy: cause.remedy().unwrap_or_default(),
+                anchor: anchor(cause),
+                variants: vec![variant],
+            }),
+        }
+    }
+    causes
+}
+
+/// Returns the view of the counterexamples that share a story. Only the first of them is shown.
+fn counterexample_view(group: &[&Counterexample], input: &ReportInput) -> CounterexampleView {
     let counterexample = group[0];
     let properties: Vec<&str> = group.iter().map(|one| one.property.as_str()).collect();
     let properties = properties.join(", ");
     let own = directory_of(counterexample);
     let mut cells = input.matrix.cells.iter();
     let is_own = |run_dir: &str| own.is_some() && last_name(run_dir) == own;
+    let cell = cells.position(|cell| cell.run_dir.as_deref().is_some_and(is_own));
     CounterexampleView {
-        tone: party.into(),
-        party: party.fault(),
         properties: properties.clone(),
-        cause: counterexample.cause.as_str(),
-        meaning: sentence(counterexample.cause.summary()),
         schedules: count(counterexample.schedules, "schedule"),
         faults: counterexample
             .faults
@@ -198,17 +229,27 @@ fn counterexample_view(
             .iter()
             .map(|it| fault_sentence(it))
             .collect(),
-        story: Story {
-            properties,
-            lines: counterexample
-                .story
-                .iter()
-                .map(|it| story_line(it))
-                .collect(),
-        },
+        story: cell
+            .and_then(|index| story_of_run(counterexample, &input.matrix.cells[index]))
+            .unwrap_or_else(|| Story {
+                properties,
+                lines: counterexample
+                    .story
+                    .iter()
+                    .map(|it| story_line(it))
+                    .collect(),
+            }),
         command: Command::for_command(&counterexample.reproduce),
-        cell: cells.position(|cell| cell.run_dir.as_deref().is_some_and(is_own)),
+        cell: cell.map(|index| (index, cell_ids(&input.matrix.cells)[index].clone())),
     }
+}
+
+/// Returns the story of the saved run, in which the deciding lines are numbered, or `None` if the run has another
+/// violation.
+fn story_of_run(counterexample: &Counterexample, cell: &Cell) -> Option<Story> {
+    let mut problems = problem_views(&cell.verdicts).into_iter();
+    let same = problems.find(|it| it.violates(counterexample.property))?;
+    Some(same.story)
 }
 
 /// Returns a sentence with the names of commands as code, because two faults may differ only in a command.
@@ -221,5 +262,5 @@ fn fault_sentence(text: &str) -> Name {
             word.to_owned()
         }
     });
-    sentence(&words.collect::<Vec<_>>().join(" "))
+    client_sentence(&words.collect::<Vec<_>>().join(" "))
 }

@@ -5,8 +5,8 @@ use picklock_verdicts::record::{Cell, Tally};
 
 use super::name::{Name, sentence};
 use super::tone::Tone;
-use crate::cell_status::overall;
-use crate::matrix::{CellOutcome, NOT_APPLICABLE, describe_mismatch, distinct};
+use crate::cell_mark::CellMark;
+use crate::matrix::{describe_mismatch, distinct};
 use crate::responsibility::{Blame, Party};
 use crate::statistics::Rate;
 
@@ -34,65 +34,42 @@ pub(super) struct Tile {
 }
 
 pub(super) fn tile(cell: &Cell) -> Tile {
-    let is_not_run = CellOutcome::from_cell(cell) == CellOutcome::NotRun;
-    let inapplicable = cell.inapplicable();
-    let (tone, sign, headline) = if is_not_run {
-        (Tone::Failed, "!", "failed to run")
-    } else if inapplicable.is_some() {
-        (Tone::Absent, Status::NotApplicable.sign(), NOT_APPLICABLE)
-    } else {
-        gist(&cell.verdicts)
-    };
+    let mark = CellMark::from_cell(cell);
+    let headline = headline(mark, cell);
     let mismatches = cell.mismatches.iter();
     let mismatches = mismatches.map(|mismatch| describe_mismatch(mismatch, cell.runs));
     Tile {
-        tone,
-        sign,
+        tone: mark.into(),
+        sign: mark.sign(),
         headline,
-        words: cell_name(cell, headline, inapplicable),
-        causes: if is_not_run {
-            String::new()
-        } else {
-            causes(&cell.verdicts)
+        words: cell_name(cell, headline, cell.inapplicable()),
+        causes: match mark {
+            CellMark::NotRun => String::new(),
+            _ => causes(&cell.verdicts),
         },
         part: part(cell),
         flag: flag(cell),
         is_unexpected: cell.is_unexpected(),
-        has_expectations: cell.is_bound() || inapplicable.is_some(),
+        has_expectations: cell.is_bound() || mark == CellMark::NotApplicable,
         mismatches: sentence(&mismatches.collect::<Vec<_>>().join("; ")),
     }
 }
 
-/// Returns tone, sign and headline: the party at fault, and the violated property.
-fn gist(verdicts: &Verdicts) -> (Tone, &'static str, &'static str) {
-    let blame = Blame::from_verdicts(verdicts);
-    if blame.is_fenced() {
-        return (Tone::Fenced, "◆", "fencing did its work");
-    }
-    // The lock's main property first, then in reading order.
-    let mut properties = [Property::Lease].into_iter().chain(Property::ALL);
-    let first = properties.find(|property| blame.party(*property).is_some());
-    let (Some(party), Some(first)) = (blame.worst(), first) else {
-        return match overall(verdicts) {
-            Status::Unknown => (Tone::Unknown, Status::Unknown.sign(), "inconclusive"),
-            _ => (Tone::Held, Status::Held.sign(), "held"),
+/// Returns what happened in a few words: the violated property, or the meaning of the mark.
+fn headline(mark: CellMark, cell: &Cell) -> &'static str {
+    let CellMark::Fault(party) = mark else {
+        return match mark {
+            CellMark::Fenced => "fencing did its work",
+            _ => mark.meaning(),
         };
     };
-    let headline = match party {
-        Party::Client if first == Property::Exclusion => "client outlived its lease",
-        _ => describe(first).violated,
-    };
-    (party.into(), sign(party), headline)
-}
-
-/// Returns the sign of a violation for which `party` is at fault, as the terminal shows it.
-fn sign(party: Party) -> &'static str {
-    match party {
-        Party::Lock => Status::Violated.sign(),
-        Party::Redis => "R",
-        Party::Client => "C",
-        Party::Outside => "A",
-        Party::Undetermined => "U",
+    let blame = Blame::from_cell(cell);
+    // The lock's main property first, then in reading order.
+    let mut properties = [Property::Lease].into_iter().chain(Property::ALL);
+    match properties.find(|property| blame.party(*property).is_some()) {
+        Some(Property::Exclusion) if party == Party::Client => "client outlived its lease",
+        Some(first) => describe(first).violated,
+        None => mark.meaning(),
     }
 }
 
@@ -154,59 +131,7 @@ pub(super) fn describe_rate(tally: &Tally) -> String {
 
 #[cfg(test)]
 mod tests {
-    use picklock_verdicts::check::Verdict;
-
     use super::*;
-
-    #[test]
-    fn gist_names_the_fault() {
-        use Status::{Held, NotApplicable, Unknown, Violated};
-        let cases = [
-            ((Held, Held, Held, NotApplicable), (Tone::Held, "held")),
-            (
-                (Violated, Held, Violated, NotApplicable),
-                (Tone::Client, "client outlived its lease"),
-            ),
-            (
-                (Violated, Held, Held, NotApplicable),
-                (Tone::Client, "client outlived its lease"),
-            ),
-            (
-                (Violated, Held, Held, Held),
-                (Tone::Fenced, "fencing did its work"),
-            ),
-            (
-                (Violated, Violated, Held, Held),
-                (Tone::Undetermined, "two clients' leases overlapped"),
-            ),
-            (
-                (Violated, Unknown, Held, NotApplicable),
-                (Tone::Undetermined, "two clients held one lock"),
-            ),
-            (
-                (Held, Held, Violated, NotApplicable),
-                (Tone::Client, "the stock does not add up"),
-            ),
-            (
-                (Held, Unknown, Held, NotApplicable),
-                (Tone::Unknown, "inconclusive"),
-            ),
-        ];
-        for ((exclusion, lease, resource, fencing), expected) in cases {
-            let verdict = |status| Verdict {
-                status,
-                ..Verdict::held()
-            };
-            let verdicts = Verdicts::from([
-                (Property::Exclusion, verdict(exclusion)),
-                (Property::Lease, verdict(lease)),
-                (Property::Resource, verdict(resource)),
-                (Property::Fencing, verdict(fencing)),
-            ]);
-            let (tone, _, headline) = gist(&verdicts);
-            assert_eq!((tone, headline), expected);
-        }
-    }
 
     #[test]
     fn rate_is_formatted_with_its_bounds() {

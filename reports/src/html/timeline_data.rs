@@ -169,17 +169,9 @@ pub(super) fn timeline_data(
     let is_exact = pieces.iter().map(Vec::len).sum::<usize>() <= MAX_EXACT;
     let unit_ns = if is_exact { 1 } else { 1_000 };
     let columns = Columns::for_lanes(&pieces, unit_ns);
-    let mut dead = downtimes(timeline);
     let faults = fault_bands(timeline);
     let mut clocks = clock_offsets(timeline);
-    let heads = lanes.iter().zip(&pieces);
-    let heads = heads.map(|((worker, lane), pieces)| LaneHead {
-        worker: *worker,
-        pieces: pieces.len(),
-        frozen: lane.frozen_ns.clone(),
-        dead: dead.remove(worker).unwrap_or_default(),
-        clock: clocks.workers.remove(worker).unwrap_or_default(),
-    });
+    let heads = lane_heads(timeline, &lanes, &pieces, &mut clocks.workers);
     let keys = history.header.keys.iter().take(1_000);
     let (log, log_is_part) = log_rows(timeline, proxy, verdicts, room.log);
     TimelineData {
@@ -187,7 +179,7 @@ pub(super) fn timeline_data(
         ttl_ns: history.header.ttl_ms.saturating_mul(1_000_000),
         unit_ns,
         keys: keys.map(|key| name(key).shown).collect(),
-        lanes: heads.collect(),
+        lanes: heads,
         gaps: columns.gaps.text(),
         lengths: columns.lengths.text(),
         kinds: columns.kinds.text(),
@@ -213,6 +205,25 @@ pub(super) fn timeline_data(
         fences: time_series::fences(timeline, &mut omitted),
         omitted,
     }
+}
+
+/// Returns what is drawn of each lane besides its pieces.
+fn lane_heads<T>(
+    timeline: &Timeline<'_>,
+    lanes: &[(usize, Lane)],
+    pieces: &[Vec<T>],
+    clocks: &mut BTreeMap<usize, Vec<ClockOffset>>,
+) -> Vec<LaneHead> {
+    let mut dead = downtimes(timeline);
+    let heads = lanes.iter().zip(pieces);
+    let heads = heads.map(|((worker, lane), pieces)| LaneHead {
+        worker: *worker,
+        pieces: pieces.len(),
+        frozen: lane.frozen_ns.clone(),
+        dead: dead.remove(worker).unwrap_or_default(),
+        clock: clocks.remove(worker).unwrap_or_default(),
+    });
+    heads.collect()
 }
 
 /// Returns the log around the first violation, or from the start of the run if there is none. The flag is `true` if the
@@ -297,7 +308,7 @@ fn chosen(
     lanes.truncate(MAX_LANES);
     lanes.sort_by_key(|(worker, _)| *worker);
     omitted.push(format!(
-        "{} of {count} workers have no lane here: workers whose holds overlapped come first, then workers with \
+        "{} of {count} clients have no lane here: clients whose holds overlapped come first, then clients with \
          any hold.",
         count - MAX_LANES
     ));

@@ -2,17 +2,20 @@
 
 use std::fmt;
 
+use crate::cell_mark::CellMark;
 use crate::responsibility::Party;
 
 /// The tone of an element. A sign and a word always accompany the colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
-    /// Held, better or faster.
+    /// Held, or better.
     Held,
     /// Fencing protected the stock.
     Fenced,
-    /// A violation that is not the lock's fault, or a slower latency.
+    /// A client's fault.
     Client,
+    /// The application's fault.
+    Application,
     /// Redis lost the lock.
     Redis,
     /// A violation whose party at fault is unknown.
@@ -32,18 +35,35 @@ pub(super) enum Tone {
 impl Tone {
     /// Returns `true` for a violation, and for a cell that failed to run.
     pub(super) fn is_red(self) -> bool {
-        use Tone::{Client, Failed, Fenced, Lock, Redis, Undetermined};
-        matches!(self, Client | Failed | Fenced | Lock | Redis | Undetermined)
+        use Tone::{Application, Client, Failed, Fenced, Lock, Redis, Undetermined};
+        matches!(
+            self,
+            Application | Client | Failed | Fenced | Lock | Redis | Undetermined
+        )
     }
 }
 
 impl From<Party> for Tone {
     fn from(party: Party) -> Tone {
         match party {
-            Party::Outside | Party::Client => Tone::Client,
+            Party::Outside => Tone::Application,
+            Party::Client => Tone::Client,
             Party::Redis => Tone::Redis,
             Party::Undetermined => Tone::Undetermined,
             Party::Lock => Tone::Lock,
+        }
+    }
+}
+
+impl From<CellMark> for Tone {
+    fn from(mark: CellMark) -> Tone {
+        match mark {
+            CellMark::Held => Tone::Held,
+            CellMark::Fenced => Tone::Fenced,
+            CellMark::Fault(party) => party.into(),
+            CellMark::Inconclusive => Tone::Unknown,
+            CellMark::NotRun => Tone::Failed,
+            CellMark::NotApplicable => Tone::Absent,
         }
     }
 }
@@ -55,6 +75,7 @@ impl fmt::Display for Tone {
             Tone::Held => "held",
             Tone::Fenced => "fenced",
             Tone::Client => "client",
+            Tone::Application => "application",
             Tone::Redis => "redis",
             Tone::Undetermined => "undetermined",
             Tone::Lock => "lock",

@@ -3,25 +3,23 @@
 use std::collections::HashMap;
 
 use picklock_scenarios::BackendName;
-use picklock_verdicts::check::{Property, Status};
+use picklock_verdicts::check::Status;
 use picklock_verdicts::latency::REQUESTED;
 use picklock_verdicts::record::{Cell, Mismatch, SearchRecord};
 
 use super::page::Page;
 use super::quoted::{block, code, prose};
-use crate::cell_status::{self, failures, overall, sign};
+use crate::cell_mark::CellMark;
+use crate::cell_status::{self, failures, overall};
 use crate::escape::{quoted, shortened};
 use crate::matrix::{
-    CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
-    distinct, inapplicable, lock_with_options, name_of_lock,
+    CellOutcome, Conclusion, Severity, describe_counts, describe_similarity, distinct,
+    inapplicable, lock_with_options, name_of_lock,
 };
 use crate::problem::problems;
 use crate::report_input::ReportInput;
 use crate::search::statement;
 use crate::units::{count, span_us};
-
-/// The properties that every cell of the table shows. The others are named only if they did not hold.
-const SHOWN_BY_SIGN: [Property; 3] = [Property::Exclusion, Property::Lease, Property::Resource];
 
 /// Returns the cells with unexpected results, and those without expectations that did not hold.
 fn failed(input: &ReportInput) -> impl Iterator<Item = &Cell> {
@@ -190,11 +188,11 @@ pub fn table(page: &mut Page, input: &ReportInput) {
     let names: Vec<String> = cells.iter().map(name_of_lock).collect();
     let locks = distinct(names.iter().map(String::as_str));
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
-    // A place that was run several times shows the marks of each cell.
+    // A place that was run several times shows the sign of each cell.
     let mut by_place: HashMap<[&str; 3], Vec<String>> = HashMap::new();
     for (cell, name) in cells.iter().zip(&names) {
         let place = [cell.backend.as_str(), &cell.scenario, name];
-        by_place.entry(place).or_default().push(marks_of(cell));
+        by_place.entry(place).or_default().push(sign_of(cell));
     }
     for backend in distinct(cells.iter().map(|cell| cell.backend.as_str())) {
         let names: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
@@ -213,38 +211,23 @@ pub fn table(page: &mut Page, input: &ReportInput) {
         table_of(page, "rows of the table", &head, rows.collect());
     }
     if !cells.is_empty() {
-        let shown = SHOWN_BY_SIGN.map(Property::as_str).join(", ");
-        let [held, violated] = [Status::Held, Status::Violated].map(Status::sign);
-        let [unknown, not_applicable] = [Status::Unknown, Status::NotApplicable].map(Status::sign);
-        let legend = format!(
-            "Each cell: {shown}; {held} held, {violated} violated, {unknown} inconclusive, \
-             {not_applicable} {NOT_APPLICABLE}; other properties by name if violated (or \
-             inconclusive, with {unknown}); **bold with !**: unexpected.\n\n"
-        );
+        let marks: Vec<CellMark> = cells.iter().map(CellMark::from_cell).collect();
+        let used = CellMark::ALL.into_iter().filter(|it| marks.contains(it));
+        let meanings: Vec<String> = used
+            .map(|mark| format!("{} {}", mark.sign(), mark.meaning()))
+            .collect();
+        let legend = format!("{}; **bold with !**: unexpected.\n\n", meanings.join(", "));
         page.add("legends", &legend);
     }
 }
 
-fn marks_of(cell: &Cell) -> String {
-    let outcome = CellOutcome::from_cell(cell);
-    match outcome {
-        CellOutcome::NotRun => return "not run".to_owned(),
-        CellOutcome::NotApplicable => return Status::NotApplicable.sign().to_owned(),
-        _ => {}
-    }
-    let mut marks: String = SHOWN_BY_SIGN.map(|property| sign(cell, property)).concat();
-    for (property, verdict) in &cell.verdicts {
-        match verdict.status {
-            _ if SHOWN_BY_SIGN.contains(property) => {}
-            Status::Violated => marks.push_str(&format!(" {property}")),
-            Status::Unknown => marks.push_str(&format!(" {property}?")),
-            Status::Held | Status::NotApplicable => {}
-        }
-    }
-    if outcome.has_failures() {
-        format!("**{marks} !**")
+/// Returns the sign of a cell, as all reports show it.
+fn sign_of(cell: &Cell) -> String {
+    let sign = CellMark::from_cell(cell).sign();
+    if CellOutcome::from_cell(cell).has_failures() {
+        format!("**{sign} !**")
     } else {
-        marks
+        sign.to_owned()
     }
 }
 

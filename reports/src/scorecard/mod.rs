@@ -75,8 +75,8 @@ fn unscored<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
 impl Scorecard {
     /// Returns one line about the scenarios that do not count, or `None` if there are none.
     pub fn describe_unscored(&self) -> Option<String> {
-        let names = self.unscored.join(", ");
-        let text = format!("Not scored, because no lock here can survive it: {names}.");
+        let names = words::named(&self.unscored);
+        let text = format!("Not counted, because no lock here can survive it: {names}.");
         (!names.is_empty()).then_some(text)
     }
 

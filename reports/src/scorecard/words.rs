@@ -37,7 +37,7 @@ fn listed<T: AsRef<str>>(names: &[T], last: &str) -> String {
 }
 
 /// Joins names, such as `a, b, c, d and 3 more`.
-fn named(names: &[String]) -> String {
+pub(super) fn named(names: &[String]) -> String {
     match names.split_at_checked(MAX_NAMES) {
         Some((shown, more @ [_, ..])) => format!("{} and {} more", shown.join(", "), more.len()),
         _ => listed(names, "and"),

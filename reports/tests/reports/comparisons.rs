@@ -70,12 +70,12 @@ fn changed_parameters_are_one_line_each() {
     }
     let comparison = compare(&before, &after).unwrap();
     let shown = text(&comparison);
-    let line = "Changed: ttl 1 s or 2 s → 3 s (5 cells)\n";
+    let line = "In 5 cells the lease is 3 s instead of 1 s or 2 s\n";
     assert!(shown.contains(line), "{shown}");
     let mut several = before.clone();
     several.cells[1].setting = Some(setting(8_000));
     let several = compare(&several, &after).unwrap().parameters[0].describe();
-    assert_eq!(several, "ttl 1 s to 8 s → 3 s (5 cells)");
+    assert_eq!(several, "In 5 cells the lease is 3 s instead of 1 s to 8 s");
     assert!(markdown(&comparison).contains(line));
     assert!(comparison.other_scenario.is_empty());
     assert!(!shown.contains("Scenario changed"), "{shown}");
@@ -188,10 +188,10 @@ fn verdict_changes_are_sorted_worst_first() {
 fn text_and_markdown_describe_all_directions() {
     let comparison = all_directions();
     insta::assert_snapshot!(text(&comparison), @r#"
-    3 of 4 cells changed: 1 worse, 1 unexpected pass, 1 better
+    3 of 4 cells changed: 1 worse, 1 no longer violated, although expected, 1 better
 
       ✘ worse set-nx-px × calm × process  lease: held → violated: lost-on-failover
-      ‼ unexpected pass set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
+      ≠ no longer violated set-nx-px × gc-pause × process  exclusion: violated: outlived-lease → held
       ≠ other set-nx-px × gc-pause × process  resource: violated: outlived-lease → violated: lost-on-failover
       ✔ better redlock × calm × process  cell: not run: no redis-server on the PATH → run
 
@@ -201,12 +201,12 @@ fn text_and_markdown_describe_all_directions() {
     Bounds are distribution-free 99 % intervals of each quantile, from binomial order statistics; "within noise" means that they overlap. They cover the noise of the count, not of the machine.
     "#);
     insta::assert_snapshot!(markdown(&comparison), @r#"
-    ## Picklock: 3 of 4 cells changed: 1 worse, 1 unexpected pass, 1 better
+    ## Picklock: 3 of 4 cells changed: 1 worse, 1 no longer violated, although expected, 1 better
 
     | | lock | scenario | backend | properties | before | after |
     |---|---|---|---|---|---|---|
     | ✘ worse | <code>set-nx-px</code> | <code>calm</code> | <code>process</code> | lease | <code>held</code> | <code>violated: lost-on-failover</code> |
-    | ‼ unexpected pass | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | exclusion | <code>violated: outlived-lease</code> | <code>held</code> |
+    | ≠ no longer violated | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | exclusion | <code>violated: outlived-lease</code> | <code>held</code> |
     | ≠ other | <code>set-nx-px</code> | <code>gc-pause</code> | <code>process</code> | resource | <code>violated: outlived-lease</code> | <code>violated: lost-on-failover</code> |
     | ✔ better | <code>redlock</code> | <code>calm</code> | <code>process</code> | cell | <code>not run: no redis-server on the PATH</code> | <code>run</code> |
 
@@ -254,7 +254,7 @@ fn only_expected_violation_can_pass_unexpectedly() {
     };
     assert_eq!(directions(Property::Ownership), [Direction::Better]);
     assert_eq!(directions(Property::Exclusion), [Direction::UnexpectedPass]);
-    assert!(text(&comparison).contains("1 unexpected pass"));
+    assert!(text(&comparison).contains("1 no longer violated, although expected"));
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn inconclusive_cell_is_one_finding() {
         text.contains("? my-lock × lost-release × sim: inconclusive"),
         "{text}"
     );
-    assert!(text.contains("; 2 findings, 1 cell inconclusive"), "{text}");
+    assert!(text.contains(": 2 findings, 1 cell inconclusive"), "{text}");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn unexpected_pass_fails() {
       = help: an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect
       reproduce: picklock scenario calm --impl redlock --backend sim --seed 1
 
-    ✘ gate failed: 2 cells, 2 runs, 2 expectations, 0 limits; 1 finding
+    ✘ gate failed: 1 finding in 2 cells, 2 runs, 2 expectations
     ");
 }
 
@@ -258,7 +258,7 @@ fn latency_regression_fails() {
       acquire.p99 is 60 ms, and must be <= 54 ms (acquire.p99 <= baseline * 1.3 + 2ms; baseline 40 ms)
       reproduce: picklock scenario calm --impl redlock --backend sim --seed 1
 
-    ✘ gate failed: 2 cells, 2 runs, 2 expectations, 2 limits; 1 finding
+    ✘ gate failed: 1 finding in 2 cells, 2 runs, 2 expectations, 2 limits
     ");
 }
 
@@ -449,7 +449,7 @@ fn untrusted_text_is_escaped() {
     let mut with_links = cell("redlock", "calm", &[]);
     with_links.error = Some("ask @team about #12\nat https://x.y | `z`".into());
     let page = markdown(&gate(two(), vec![with_links], &[]));
-    let parted = "| ask &#64;<!-- -->team about &#35;<!-- -->12<br>at https:<!-- -->//x.y &#124; <code>z</code> |";
+    let parted = "ask &#64;<!-- -->team about &#35;<!-- -->12<br>at https:<!-- -->//x.y &#124; <code>z</code>";
     assert!(page.contains(parted), "{page}");
 }
 

@@ -37,7 +37,7 @@ struct Row<'a> {
     /// At least one. The first names the row.
     scenarios: Vec<&'a str>,
     /// Glyph of each cell, whether its result is unexpected, and the causes of the row.
-    signature: (Vec<(&'a str, char, bool)>, BTreeSet<Cause>),
+    signature: (Vec<(&'a str, &'static str, bool)>, BTreeSet<Cause>),
 }
 
 impl Row<'_> {
@@ -209,7 +209,7 @@ impl<'a> Columns<'a> {
                 .filter(|(name, cell)| name == lock && cell.scenario == scenario);
             for (_, cell) in here {
                 let (glyph, style, _) = mark(cell);
-                line = line.styled(style, &glyph.to_string());
+                line = line.styled(style, glyph);
                 if cell.is_unexpected() {
                     line = line.styled(BAD, "!");
                 }
@@ -227,12 +227,12 @@ impl<'a> Columns<'a> {
 
 /// Returns the meanings of the glyphs in the grid.
 pub(super) fn legend(cells: &[Cell], width: usize) -> Vec<Line> {
-    let used: Vec<char> = cells.iter().map(|cell| mark(cell).0).collect();
+    let used: Vec<&str> = cells.iter().map(|cell| mark(cell).0).collect();
     let mut line = Line::new();
     for (glyph, style, meaning) in marks() {
         if used.contains(&glyph) {
             let meaning = meaning.replace(' ', "\u{a0}");
-            line = line.plain("  ").styled(style, &glyph.to_string());
+            line = line.plain("  ").styled(style, glyph);
             line = line.styled(FAINT, &format!("\u{a0}{meaning}"));
         }
     }

@@ -111,7 +111,7 @@ fn missing_run_directory_is_noted() {
     let gone = "<code>cells/set-nx-px/gc-pause/sim</code>, is missing or cannot be read";
     assert!(page.contains(gone));
     assert!(
-        page.contains("worker 1 got the lock"),
+        page.contains("client 1 got the lock"),
         "the story comes from the matrix"
     );
     assert!(!page.contains("class=\"timeline\""));

@@ -84,11 +84,11 @@ fn page_shows_verdicts_then_latencies_then_settings() {
     let page = page(&before_and_after());
     let body = &page[page.find("<main>").unwrap()..];
     let order = [
-        "4 of 7 cells changed: 1 worse, 1 unexpected pass, 1 with another cause, 1 better",
+        "4 of 7 cells changed: 1 worse, 1 no longer violated, although expected, 1 with another cause, 1 better",
         "Got worse",
-        "held</span> → <b class=\"is\">violated: lost-on-failover",
-        "worker 2 got the lock while worker 1 still held it",
-        "Unexpected passes",
+        "held</span> → <b class=\"is tone-redis\">violated: lost-on-failover",
+        "client 2 got the lock while client 1 still held it",
+        "No longer violated, although the scenario expects it",
         "Violated with another cause",
         "Got better",
         "Only before",
@@ -166,7 +166,7 @@ fn browser_shows_changes_without_complaints() {
     let number = |expression: &str| sheet.number(expression);
     assert_eq!(number("document.querySelectorAll('.change').length"), 4.0);
     let open = sheet.value("document.querySelector('.change[open] .story').textContent");
-    assert!(open.as_str().unwrap().contains("worker 2 got the lock"));
+    assert!(open.as_str().unwrap().contains("client 2 got the lock"));
     let shown = "getComputedStyle(document.querySelector('.change .copy')).display";
     assert_ne!(sheet.value(shown), "none");
     assert_marks_match_their_numbers(&sheet);
@@ -224,7 +224,8 @@ fn assert_marks_match_their_numbers(sheet: &Sheet) {
         slower += usize::from(low > one);
         faster += usize::from(high < one);
         let words = row["words"].as_str().expect("a text");
-        assert_eq!(low > one, !words.starts_with("× 0."), "{row}");
+        let sign = if low > one { "▲ × " } else { "▼ × 0." };
+        assert!(words.starts_with(sign), "{row}");
     }
     assert!(slower > 0 && faster > 0, "{slower} slower, {faster} faster");
 }

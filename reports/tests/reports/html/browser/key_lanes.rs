@@ -46,7 +46,7 @@ fn expected(line: &Value) -> (String, f64, Vec<String>) {
     let author = |by: &Value| {
         let [worker, op] = ["worker", "op"].map(|name| by[name].as_u64().unwrap());
         let [phase, command] = ["phase", "command"].map(|name| by[name].as_str().unwrap());
-        format!("worker {worker}, attempt {op}, {phase}: {command}")
+        format!("client {worker}, attempt {op}, {phase}: {command}")
     };
     let end = line["end"].as_str().unwrap().replace('-', " ");
     let ended = match &line["ended_by"] {

@@ -122,19 +122,21 @@ fn reader_can_navigate_from_cell_to_violation() {
 fn from_the_cell_to_its_evidence(sheet: &Sheet, index: usize) {
     let opened = || sheet.number("document.querySelectorAll('.cell-details[open]').length");
     assert_eq!(opened(), 0.0);
-    let tile = format!("a.tile[href='#cell-{index}']");
+    let tile = format!("a.tile[data-index='{index}']");
     sheet.click(&tile);
-    sheet.until(&format!("document.getElementById('cell-{index}')"));
+    sheet.until(&format!(
+        "document.querySelector('.cell-details[data-index=\"{index}\"]')"
+    ));
     assert_eq!(opened(), 1.0);
     let seen = format!(
-        "document.getElementById('cell-{index}').getBoundingClientRect().top < innerHeight"
+        "document.querySelector('.cell-details[data-index=\"{index}\"]').getBoundingClientRect().top < innerHeight"
     );
     assert_eq!(sheet.value(&seen), true);
-    assert!(text(sheet, ".story").contains("worker"));
+    assert!(text(sheet, ".story").contains("client"));
     assert!(text(sheet, ".command").contains("picklock scenario gc-pause"));
     // The same with the keyboard.
     sheet.value(&format!(
-        "document.getElementById('cell-{index}').open = false"
+        "document.querySelector('.cell-details[data-index=\"{index}\"]').open = false"
     ));
     assert_eq!(opened(), 0.0);
     sheet.focus(&tile);
@@ -193,15 +195,15 @@ fn jump_to_the_violation(sheet: &Sheet, at_ns: f64) {
     for _ in 0..8 {
         press(sheet, "ArrowDown");
         announced = text(sheet, ".announcement");
-        if announced.starts_with("worker 1") {
+        if announced.starts_with("client 1") {
             break;
         }
     }
-    assert!(announced.contains("worker 1, holds"), "{announced}");
+    assert!(announced.contains("client 1, holds"), "{announced}");
     assert!(announced.contains("token "), "{announced}");
     press(sheet, ".");
     let next = text(sheet, ".announcement");
-    assert!(next.starts_with("worker 1"), "{next}");
+    assert!(next.starts_with("client 1"), "{next}");
     assert!(next.contains("releases"), "{next}");
 }
 
@@ -214,8 +216,12 @@ fn page_fits_a_phone_and_paper() {
     assert_no_overflow(&sheet);
     save_picture("report-narrow.png", &sheet.picture());
     for index in 0..matrix.matrix.cells.len() {
-        sheet.value(&format!("location.hash = '#cell-{index}'"));
-        sheet.until(&format!("document.getElementById('cell-{index}')"));
+        sheet.value(&format!(
+            "location.hash = document.querySelector('a[data-index=\"{index}\"]').hash"
+        ));
+        sheet.until(&format!(
+            "document.querySelector('.cell-details[data-index=\"{index}\"]')"
+        ));
     }
     assert_no_overflow(&sheet);
     sheet.value("document.querySelectorAll('.cell-details')[6].scrollIntoView()");
@@ -458,8 +464,8 @@ fn wrong_clock_shows_its_offset() {
         (
             "getset",
             "clock-skew",
-            "worker 1",
-            "wall clock +2 s off: clock-skew of worker 1",
+            "client 1",
+            "wall clock +2 s off: clock-skew of client 1",
         ),
         ("set-nx-px", "clock-jump", "node 0", "wall clock +"),
     ] {

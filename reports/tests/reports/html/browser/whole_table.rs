@@ -209,7 +209,7 @@ fn assert_evidence_opens(sheet: &Sheet) {
         "document.querySelector('{hash}.cell-details[open] .timeline[data-ready]') !== null"
     ));
     assert!(text(sheet, ".command").contains("scenario gc-pause --impl set-nx-px "));
-    assert!(text(sheet, ".story").contains("worker"));
+    assert!(text(sheet, ".story").contains("client"));
     let whole = window(sheet);
     click(sheet, "[data-do='in']");
     let closer = window(sheet);
