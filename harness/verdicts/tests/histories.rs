@@ -266,6 +266,17 @@ fn key_other_than_the_lock_may_run_out() {
 }
 
 #[test]
+fn oversold_stock_is_named_if_there_are_several() {
+    let histories = histories();
+    let alone = &histories["clock-jump"];
+    let several = alone.replace("[\"lock:item\"]", "[\"lock:item\", \"lock:other\"]");
+    let summary = |history: &str| judged("", history)[&Property::Resource].summary.clone();
+    assert_eq!(summary(alone), "one unit was sold twice");
+    let named = "one unit of the stock `lock:item` was sold twice";
+    assert_eq!(summary(&several), named);
+}
+
+#[test]
 fn irrelevant_clock_is_not_a_cause() {
     let histories = histories();
     let skewed = &histories["value-overwritten-by-a-wrong-clock"];

@@ -264,6 +264,32 @@ mod tests {
         run_validity.result(2, std::iter::empty()).reasons
     }
 
+    #[test]
+    fn too_few_grants_quote_the_first_of_the_failed_requests() {
+        let text = include_bytes!("../../tests/histories/calm.jsonl");
+        let history = read_history(&text[..]).unwrap();
+        let mut run_validity = RunValidity::new(&history.header);
+        run_validity.min_grants = 1;
+        for message in ["prefix was null", "other"] {
+            let message = message.repeat(20);
+            let what = EventKind::AcquireFailed {
+                worker: 0,
+                op: 1,
+                message,
+                definite: true,
+            };
+            run_validity.event(&Event { at_ns: 1, what });
+        }
+        let reasons = run_validity.result(2, std::iter::empty()).reasons;
+        let first = reasons.first().map(ToString::to_string).unwrap();
+        let (_, failures) = first.split_once("; ").unwrap();
+        let quoted: String = "prefix was null".repeat(20).chars().take(200).collect();
+        assert_eq!(
+            failures,
+            format!("2 requests failed, the first with: {quoted}")
+        );
+    }
+
     /// Such a run is rerun, because a busy machine may have kept the trigger from firing.
     #[test]
     fn missed_fault_with_a_short_stall_blames_the_machine() {
