@@ -83,51 +83,30 @@ type Found = (u64, Claim, String);
 
 /// Returns the claim of a lock that promises renewal, if the key expired during the hold.
 fn expired(course: &Course<'_, '_>) -> Option<Found> {
-    let Course {
-        timeline,
-        own,
-        hold,
-        quorum,
-        ..
-    } = *course;
-    let at_ns = ran_out_ns(timeline, own, hold, quorum)?;
+    let at_ns = ran_out_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
         "worker {}'s key expired while it held the lock, although the lock promises to renew it",
-        hold.worker
+        course.hold.worker
     );
     Some((at_ns, Claim::Renewal, statement))
 }
 
 /// Returns the claim of a refused extension, if nothing prevented the extension.
 fn refused_extension(course: &Course<'_, '_>) -> Option<Found> {
-    let Course {
-        timeline,
-        own,
-        hold,
-        quorum,
-        ..
-    } = *course;
-    let at_ns = refused_ns(timeline, own, hold, quorum)?;
+    let at_ns = refused_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
         "worker {} was refused an extension, although its value still existed with time left",
-        hold.worker
+        course.hold.worker
     );
     Some((at_ns, Claim::Extension, statement))
 }
 
 /// Returns the claim of a successful release, if the value had gone before.
 fn late_release(course: &Course<'_, '_>) -> Option<Found> {
-    let Course {
-        timeline,
-        own,
-        hold,
-        quorum,
-        ..
-    } = *course;
-    let (at_ns, before_ns) = gone_ns(timeline, own, hold, quorum)?;
+    let (at_ns, before_ns) = gone_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
         "worker {} reported a successful release, but its value had disappeared {} ms before the release",
-        hold.worker,
+        course.hold.worker,
         before_ns / 1_000_000
     );
     Some((at_ns, Claim::Release, statement))
