@@ -218,7 +218,7 @@ impl<B: Backend> Nemesis<B> {
                 }
                 self.never_ends(id);
             }
-            Lasts::For(span) if plan.kind.affects() == Affects::Nodes => {
+            Lasts::For(span) if plan.kind.affects() == Affects::Nodes || freezes_workers(&plan) => {
                 let due_ns = since_ns.saturating_add(nanos(span.resolve(ttl)));
                 self.active_faults.set_due(id, due_ns);
             }
