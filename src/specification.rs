@@ -122,7 +122,8 @@ pub fn flag_of(one: Override) -> String {
 }
 
 /// Refuses a table of expectations for an unknown lock whose name resembles a built-in one: it would never apply, and
-/// the real lock would be judged by another table. `is_ours` accepts the locks of the command.
+/// the real lock would be judged by another table. `is_ours` returns `true` for the name of a lock that the command
+/// tests.
 ///
 /// # Errors
 /// Returns an error that suggests the similar name.

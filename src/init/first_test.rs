@@ -24,7 +24,7 @@ pub struct Framework {
     project_files: &'static [&'static str],
     /// Folders for tests. The first one that exists gets the test, or else the project's own folder.
     folders: &'static [&'static str],
-    /// The files, with their texts. The last one is the test.
+    /// The files, with their texts; the last file is the test.
     files: &'static [(&'static str, &'static str)],
     /// How the files differ from the texts above.
     change: Change,

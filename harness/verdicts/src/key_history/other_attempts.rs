@@ -3,8 +3,8 @@
 //! The proxy attributes a command to the request that its client was handling. Three kinds of commands belong to
 //! another attempt:
 //!
-//! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
-//!   has given up: a program may answer a request when its own timer fires, while the library continues the attempt.
+//! - A command on the key of a lock that the client is not requesting comes from an earlier attempt that the client has
+//!   given up: a program may answer a request when its own timer fires, while the library continues the attempt.
 //! - If the client holds a lock while it requests another lock, a command on the key of the held lock is a background
 //!   renewal.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into

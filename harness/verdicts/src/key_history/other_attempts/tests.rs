@@ -43,7 +43,7 @@ fn change(worker: usize, op: u64, phase: Phase, key: u32, value: Option<&str>) -
     }
 }
 
-/// Returns worker, attempt and value of each change.
+/// Returns the worker, the attempt and the value of each change.
 fn attributed(all: Vec<EventKind>) -> Vec<(usize, u64, Option<String>)> {
     let events = all.into_iter().zip(0..);
     let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
