@@ -103,7 +103,7 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
     spec.resolved().map_err(|refused| {
-        // Blames the flag that made the scenario invalid, or the scenario if no flag did.
+        // The error names the flag that made the scenario invalid, or the scenario if no flag did.
         let file = refused.culprit.map_or(named, flag_of);
         Failure::from(ScenarioError {
             file,

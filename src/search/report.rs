@@ -190,7 +190,7 @@ fn record(
     let (shard, of) = lock_under_test.shard;
     let is_whole = of == 1;
     if is_whole {
-        // Only shards are joined.
+        // Unshrunk plans are needed only to join shards.
         counterexamples
             .iter_mut()
             .for_each(|find| find.unshrunk.clear());
