@@ -114,7 +114,7 @@ impl Lock for MyLeader {
         Ok(grant)
     }
 
-    // May the client act now? Returns its epoch, or `None` if it does not lead any more.
+    // Returns the epoch if the client may act now, or `None` if it does not lead any more.
     fn act(&mut self, key: &str, token: &str) -> Result<Option<Acting>, Failure> {
         let holder = self.redis.command(&["GET", key])?;
         let terms = self.terms.lock();
