@@ -1,5 +1,5 @@
 //! Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the
-//! epochs next to it, renews the key in a thread, and looks whose the key is before each act.
+//! epochs next to it, renews the key in a thread, and checks whose key it is before each act.
 
 mod lock_contract;
 mod picklock_adapter;
