@@ -105,7 +105,7 @@ export function ioredisOptions(timeoutMs, { command_timeout } = {}) {
   return { ...once, ...limit, connectTimeout: timeoutMs };
 }
 
-/** Returns a timeout that is a part of the lease, but neither below 100 ms nor above the time that Picklock suggests. */
+/** Returns a timeout that is a part of the lease, at least 100 ms and at most the time that Picklock suggests. */
 export function scaled(ttlMs, part, longestMs) {
   return Math.min(longestMs, Math.max(100, Math.floor(ttlMs / part)));
 }
