@@ -80,7 +80,7 @@ impl<B: Backend> Nemesis<B> {
         self.context.triggers.begin();
         let mut faults = JoinSet::new();
         for started in self.start_timed(&mut faults) {
-            // If a fault's task is gone, the fault has failed, and the history contains that.
+            // If a fault's task is gone, the fault has failed, and the history records this.
             started.await.unwrap_or_default();
         }
         ready.send(()).unwrap_or_default();

@@ -104,7 +104,8 @@ fn redis_py_has_the_verdicts_of_its_twin() {
     let some = if is_long() {
         String::new()
     } else {
-        // These two need five hundred processes, or an adapter that takes no seed.
+        // `flash-sale` needs five hundred processes, and `same-seed` an adapter that takes the seed of its tokens from
+        // Picklock.
         let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
         let names: Vec<&str> = names.step_by(4).collect();
         format!("--scenario {}", names.join(","))

@@ -306,7 +306,7 @@ pub enum EventKind {
     /// verdicts rest on the driver's events.
     KeyHistoryIncomplete {
         reason: String,
-        /// Whether the servers were observed, and did not report everything that happened to their keys.
+        /// Whether the servers were observed but did not report everything that happened to their keys.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         has_gap: bool,
     },
