@@ -313,6 +313,11 @@ pub enum StallContext {
     /// The writing of a value for an attempt that was then refused.
     #[error("a client was acquiring the lock, and may have given up an answer that was in flight")]
     Attempt,
+    /// The clean-up after a section that failed, which ended in an error.
+    #[error(
+        "a client was cleaning up after a section that failed, and the error of the clean-up may be due to it"
+    )]
+    CleanUp,
 }
 
 /// Why the lock is not, or may not be, responsible for a starvation.

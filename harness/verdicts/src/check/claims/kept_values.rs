@@ -18,7 +18,7 @@ use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, UnderWay, names_token, wor
 
 use crate::check::claims::false_answers::FalseAnswers;
 use crate::check::claims::leftover_value::{LeftoverValue, ReportedState, ending_anyway_until_ns};
-use crate::check::stalls::reply_delays::ReplyDelays;
+use crate::check::stalls::reply_delays::{DelayedBy, ReplyDelays, StallSpan};
 
 /// The values of active attempts, and the values that attempts left behind.
 #[derive(Debug, Clone, Default)]
@@ -280,10 +280,13 @@ impl KeptValues {
             self.attempts.begin(attempt.op, Vec::new());
             self.acquired.unsettled.insert(attempt.op);
         }
-        if let Some(reported) = self.reported(at_ns, attempt, step)
+        let delayed_by = self.delay_of_clean_up(at_ns, attempt, step);
+        if let Some(reported) = self.reported(attempt, step)
+            && delayed_by != Some(DelayedBy::Fault)
             && !self.false_answers.may_mislead(attempt)
         {
-            self.judge(at_ns, attempt, reported);
+            let stall = delayed_by.and_then(DelayedBy::stall);
+            self.judge(at_ns, attempt, reported, stall);
         }
         let is_definite = match step {
             Step::Denied(denial) => denial.is_definite(),
@@ -298,22 +301,32 @@ impl KeptValues {
         }
     }
 
-    /// Returns the report that a step makes about the values of its attempt, or `None` if it makes none. If the
-    /// clean-up of a failed section ends in an error, a fault or a stall may be the reason.
-    fn reported(&mut self, at_ns: u64, attempt: &Attempt, step: Step) -> Option<ReportedState> {
+    /// Returns what may be the reason if the clean-up of a failed section ended in an error.
+    fn delay_of_clean_up(&self, at_ns: u64, attempt: &Attempt, step: Step) -> Option<DelayedBy> {
+        let is_failed = matches!(step, Step::Answered { failed: true, .. });
+        let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
+        let delayed = || self.delays.during(attempt.worker, released_ns, at_ns);
+        is_failed.then(delayed).flatten()
+    }
+
+    /// Returns the report that a step makes about the values of its attempt, or `None` if it makes none.
+    fn reported(&mut self, attempt: &Attempt, step: Step) -> Option<ReportedState> {
         let failed = self.failed_sections.iter().position(|op| *op == attempt.op);
         let reported = ReportedState::from_step(step, failed.is_some());
         if let Some(index) = failed.filter(|_| matches!(step, Step::Answered { .. } | Step::Gone)) {
             self.failed_sections.swap_remove(index);
         }
-        let released_ns = attempt.ended.map_or(at_ns, |(released_ns, _)| released_ns);
-        let is_disturbed = matches!(step, Step::Answered { failed: true, .. })
-            && self.delays.touch(attempt.worker, released_ns, at_ns);
-        reported.filter(|_| !is_disturbed)
+        reported
     }
 
-    /// Records the values that a report contradicts.
-    fn judge(&mut self, at_ns: u64, attempt: &Attempt, reported: ReportedState) {
+    /// Records the values that a report contradicts. `stall` may be the reason for the report.
+    fn judge(
+        &mut self,
+        at_ns: u64,
+        attempt: &Attempt,
+        reported: ReportedState,
+        stall: Option<StallSpan>,
+    ) {
         let mut kept = match reported {
             ReportedState::Free => self.living_values(at_ns, attempt.op),
             _ => self.lasting_values(at_ns, attempt),
@@ -335,6 +348,7 @@ impl KeptValues {
             let written_ns = self.written_ns(attempt.op);
             let mut left = LeftoverValue::new(at_ns, attempt, reported, kept, written_ns);
             left.of_other_attempts = of_other_attempts;
+            left.stall = stall;
             if reported.is_of_release() && self.min_hold_ns > 0 {
                 let held_on_until_ns = at_ns.saturating_add(self.min_hold_ns);
                 left.held_on_until_ns = held_on_until_ns.saturating_add(EXPIRY_SLACK_NS);

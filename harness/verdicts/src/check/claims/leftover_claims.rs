@@ -25,8 +25,8 @@ pub(in crate::check) struct LeftoverJudge<'a> {
 pub(in crate::check) enum Leftover {
     /// The report was untrue: its subject, and the observation.
     Untrue(Claim, String),
-    /// The harness may have delayed an answer so long that the client gave it up.
-    DelayedAnswer(InconclusiveReason),
+    /// A stall may be the reason: the client gave up a delayed answer, or its clean-up failed.
+    InDoubt(InconclusiveReason),
 }
 
 impl LeftoverJudge<'_> {
@@ -44,10 +44,18 @@ impl LeftoverJudge<'_> {
         if stayed < too_many {
             return None;
         }
+        if let Some(stall) = left.stall {
+            return Some(Leftover::InDoubt(InconclusiveReason::HarnessStall {
+                late_ms: stall.length_ns / 1_000_000,
+                until_ns: stall.until_ns,
+                during: StallContext::CleanUp,
+                count: 1,
+            }));
+        }
         if left.reported == ReportedState::Refused
             && let Some(reason) = self.reason_for_delayed_answer(left)
         {
-            return Some(Leftover::DelayedAnswer(reason));
+            return Some(Leftover::InDoubt(reason));
         }
         let statement = format!(
             "worker {} {}, but its value stayed on {stayed} of {} nodes",

@@ -6,6 +6,7 @@ use crate::history::KeyName;
 use crate::key_history::KeyUpdate;
 use crate::timeline::{AcquireFailure, Attempt, Step};
 
+use crate::check::stalls::reply_delays::StallSpan;
 use crate::check::stalls::thresholds::ENDING_ANYWAY;
 
 /// A report of a lock about its client's value.
@@ -85,6 +86,8 @@ pub(in crate::check) struct LeftoverValue {
     pub(in crate::check) held_on_until_ns: u64,
     /// Whether another attempt of the client may have written the values.
     pub(in crate::check) of_other_attempts: bool,
+    /// The stall that may be the reason why a clean-up ended in an error.
+    pub(in crate::check) stall: Option<StallSpan>,
     /// A value that ends before this time was ending anyway.
     ending_anyway_until_ns: u64,
     /// The node and key of each value that stays.
@@ -109,6 +112,7 @@ impl LeftoverValue {
             written_ns,
             held_on_until_ns: 0,
             of_other_attempts: false,
+            stall: None,
             ending_anyway_until_ns: ending_anyway_until_ns(at_ns, attempt),
             kept,
         }

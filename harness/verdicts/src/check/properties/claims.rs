@@ -67,8 +67,8 @@ pub(in crate::check) struct Claims {
     ttl_ns: u64,
     declares: Declarations,
     harness_stalls: Vec<HarnessStall>,
-    /// The first refusal that a harness stall may have caused.
-    delayed_answer: Option<InconclusiveReason>,
+    /// The first refusal, or failed clean-up, that a stall may have caused.
+    doubt: Option<InconclusiveReason>,
     found: Vec<Found>,
 }
 
@@ -281,7 +281,7 @@ impl Claims {
         for left in left_values {
             match judge.judge(&left) {
                 Some(Leftover::Untrue(about, statement)) => found.push((left, about, statement)),
-                Some(Leftover::DelayedAnswer(reason)) => {
+                Some(Leftover::InDoubt(reason)) => {
                     delayed.get_or_insert(reason);
                 }
                 None => {}
@@ -290,7 +290,7 @@ impl Claims {
         for (left, about, statement) in found {
             self.found(left.at_ns, about, vec![left.op], statement);
         }
-        self.delayed_answer = delayed;
+        self.doubt = delayed;
     }
 
     /// Judges the claims about each hold.
@@ -336,7 +336,7 @@ impl Checker for Claims {
             ttl_ns: ms(header.ttl_ms),
             declares: header.declares,
             harness_stalls: Vec::new(),
-            delayed_answer: None,
+            doubt: None,
             gap: None,
             found: Vec::new(),
         }
@@ -402,7 +402,7 @@ impl Checker for Claims {
         self.found
             .retain(|found| !found.unless_on_one_node.is_some_and(is_on_one_node));
         if self.found.is_empty()
-            && let Some(reason) = self.delayed_answer
+            && let Some(reason) = self.doubt
         {
             return Judgement::Unknown(reason);
         }

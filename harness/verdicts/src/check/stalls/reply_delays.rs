@@ -25,6 +25,30 @@ struct ReplyDelay {
     delay_ns: u64,
 }
 
+/// What delayed a reply. A fault of the scenario comes last in the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::check) enum DelayedBy {
+    Stall(StallSpan),
+    Fault,
+}
+
+/// A stall, ordered by its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::check) struct StallSpan {
+    pub(in crate::check) length_ns: u64,
+    pub(in crate::check) until_ns: u64,
+}
+
+impl DelayedBy {
+    /// Returns the stall, or `None` for a fault.
+    pub(in crate::check) fn stall(self) -> Option<StallSpan> {
+        match self {
+            DelayedBy::Stall(span) => Some(span),
+            DelayedBy::Fault => None,
+        }
+    }
+}
+
 impl ReplyDelays {
     /// Returns the delays of a history.
     pub(in crate::check) fn from_history(history: &History) -> Self {
@@ -93,12 +117,25 @@ impl ReplyDelays {
             })
     }
 
-    /// Returns `true` if a fault or a stall may have kept commands of this worker from a server, or their replies from
-    /// the worker, at any time in this span.
-    pub(in crate::check) fn touch(&self, worker: usize, from_ns: u64, until_ns: u64) -> bool {
-        self.0.iter().any(|delay| {
+    /// Returns what may have kept commands of this worker from a server, or their replies from the worker, at any time
+    /// in this span: a fault, or else the longest stall.
+    pub(in crate::check) fn during(
+        &self,
+        worker: usize,
+        from_ns: u64,
+        until_ns: u64,
+    ) -> Option<DelayedBy> {
+        let touching = self.0.iter().filter(|delay| {
             delay.affects(worker) && delay.from_ns <= until_ns && delay.until_ns >= from_ns
-        })
+        });
+        let by = touching.map(|delay| match delay.fault {
+            Some(_) => DelayedBy::Fault,
+            None => DelayedBy::Stall(StallSpan {
+                length_ns: delay.until_ns.saturating_sub(delay.from_ns),
+                until_ns: delay.until_ns,
+            }),
+        });
+        by.max()
     }
 }
 
