@@ -20,7 +20,7 @@ LOCKS = {
     **{name: (f"{HERE / 'locks.py'} {name}", False) for name in (
         "get-then-delete", "plain-delete", "setnx-then-expire", "check-then-set", "constant-token", "always-true")},
     **{name: (f"{CASES / 'reports' / 'locks.py'} {name}", False) for name in ("two-keys", "break-together", "gives-up")},
-    **{name: (f"{CASES / 'renewals' / 'locks.py'} {name}", True) for name in ("only-first-try", "told-late")},
+    **{name: (f"{CASES / 'renewals' / 'locks.py'} {name}", True) for name in ("only-first-try", "reports-late")},
 }
 
 

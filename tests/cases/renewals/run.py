@@ -45,7 +45,7 @@ CASES = {
     "late-timer": ("late-timer", "late-grant-reply", lambda r: violated(r, "exclusion", "silent-loss", "late-loss-report")),
     "cries-lost": ("cries-lost", "slow-waiter", lambda r: violated(r, "claims") and not caused(r, "silent-loss")),
     "never-told": ("never-told", "cut-off-holder", lambda r: violated(r, "exclusion", "silent-loss")),
-    "told-late": ("told-late", "cut-off-holder", lambda r: violated(r, "exclusion", "late-loss-report", "silent-loss")),
+    "reports-late": ("reports-late", "cut-off-holder", lambda r: violated(r, "exclusion", "late-loss-report", "silent-loss")),
 }
 
 

@@ -22,12 +22,14 @@ fn adapter_without_elapsed_ms_is_not_blamed_for_an_eviction() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Runs each case of a folder once, or three times in the longer tier, several at a time.
+/// Runs these cases of a folder, or all cases if none are named: once, or three times in the longer tier, several at a
+/// time.
 #[track_caller]
-fn all_cases_are_right(folder: &str) {
+fn cases_are_right(folder: &str, cases: &[&str]) {
     let outcome = Command::new("python3")
         .arg(project(&format!("tests/cases/{folder}/run.py")))
         .arg(env!("CARGO_BIN_EXE_picklock"))
+        .args(cases)
         .envs([("SEEDS", if is_long() { "3" } else { "1" }), ("JOBS", "3")])
         .output()
         .unwrap();
@@ -38,12 +40,19 @@ fn all_cases_are_right(folder: &str) {
 
 #[test]
 fn locks_from_public_reports_are_judged_right() {
-    all_cases_are_right("reports");
+    cases_are_right("reports", &[]);
 }
 
 #[test]
 fn locks_that_renew_in_the_background_are_judged_right() {
-    all_cases_are_right("renewals");
+    cases_are_right("renewals", &[]);
+}
+
+/// All cases in the longer tier, otherwise the quickest.
+#[test]
+fn peculiar_clients_are_judged_right() {
+    let quickest = ["counted-twice", "helper-key", "long-section"];
+    cases_are_right("clients", if is_long() { &[] } else { &quickest });
 }
 
 /// Locks whose verdicts rest on what a real server reports: scripts that take time, and removals without a release.
