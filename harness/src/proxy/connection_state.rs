@@ -8,7 +8,7 @@ use picklock_scenarios::Direction;
 use tokio::sync::Notify;
 
 use super::LinkId;
-use super::freeze_check::ReceivedBytes;
+use super::freeze_monitor::ReceivedBytes;
 use super::link::ServerLink;
 use super::lock;
 use super::proxy_state::ProxyState;

@@ -9,11 +9,11 @@ use picklock_scenarios::Direction;
 use tokio::sync::{Notify, watch};
 
 use super::LinkId;
-use super::freeze_check::FreezeMonitor;
+use super::freeze_monitor::FreezeMonitor;
+use super::incidents::ProxyIncidents;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::lock;
-use super::resource_exhaustion::ProxyIncidents;
 use crate::clock::Clock;
 use crate::proxy::command_log::acquire_detection::EffectQueries;
 use crate::proxy::command_log::log::CommandLog;

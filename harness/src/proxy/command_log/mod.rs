@@ -1,5 +1,10 @@
 //! The command log, and facts that are derived from the logged commands: which command took a lock, which keys a lock
 //! derives, and how long workers sent no command.
+//!
+//! - the log: `log`, whose lines are `log_record` while the run lasts, and `log_entry` in the file
+//! - requests and their replies: `operation` names the attempt, `pending` matches a reply to its request, `answered`
+//!   decides whether the command was executed, and `sent_requests` waits for the server's own report of it
+//! - derived facts: `acquire_detection`, `derived_keys`, `acquire_traffic`, `last_commands`
 
 pub(super) mod acquire_detection;
 pub(super) mod acquire_traffic;
