@@ -1,5 +1,12 @@
 //! The server backends, which combine Redis servers, the proxy and worker processes. There is one file for each trait
 //! of a backend.
+//!
+//! - the traits: `workers`, `links`, `nodes`, `replication`, `sentinels`, `clocks`, `data`, `probe`, `liveness`
+//! - the key history: `key_history` has one `key_observer` per node, which reads a `report_connection` up to its `marks`;
+//!   `stored_keys` reads all keys at once
+//! - stalls and deaths without a fault: `heartbeat` for servers, `worker_watch` for workers, and `liveness_monitor`,
+//!   which collects them
+//! - `resource_exhaustion`: errors that this process causes because it lacks a resource
 
 mod clocks;
 mod data;

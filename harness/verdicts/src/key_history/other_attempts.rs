@@ -280,8 +280,9 @@ impl<'a> AttemptCorrection<'a> {
         }
     }
 
-    /// Returns the attempt whose command added this element to a collection. If the attempt on which the command was
-    /// booked was granted another token, the command is a late one of an attempt that its client has given up.
+    /// Returns the attempt whose command added this element to a collection. If the attempt to which the proxy
+    /// attributed the command was granted another token, the command is a late one of an attempt that its client has
+    /// given up.
     fn adder(&self, element: &str, command: &KeyCommand) -> u64 {
         let token = self.tokens.get(&command.op);
         let attempt = self.attempts.get(&command.op);

@@ -47,6 +47,7 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     }
 }
 
+/// Returns the cause that the finding alone suggests. [`cause`] corrects it for a stock.
 fn cause_of_finding(facts: &Facts<'_>) -> Cause {
     match (&facts.found, facts.key_history) {
         (Found::ForeignTaking(taken), _) => cause_of_foreign_taking(facts, taken),

@@ -3,8 +3,9 @@
 //! When the wait had become too long, values in the lock's keys blocked it. The cause is the reason for those values
 //! without which a client could have reached a quorum. If enough nodes were free at that time, the last values that
 //! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum
-//! and was not granted, each had a part of the nodes, the attempts gave back what they had taken, or sent no command at
-//! all, or the waiting client slept while the lock was free.
+//! and was not granted (`WaitsForEveryNode`), each had a part of the nodes (`SplitVote`), they gave back what they had
+//! taken (`TakenAndReturned`), they sent no command at all (`StoppedAsking`), or the waiting client slept while the lock
+//! was free (`LostWakeUp`).
 
 use std::collections::{HashMap, HashSet};
 

@@ -6,9 +6,9 @@
 //!   end of the lease prolongs nothing;
 //! - when the longest lease that its holder may have left has expired, if the holder was killed, or its release failed
 //!   or is not answered. No command of that attempt sets or renews the key later than that, unless one is in flight. A
-//!   fault that holds commands back lets them pass when it ends, and then the observation restarts. A fault that delays
-//!   each command does not restart the observation for delayed commands, so the release of a worker that such a fault
-//!   keeps from its nodes is awaited;
+//!   fault that holds commands back lets them pass when it ends, and then all waiting times begin again
+//!   (`Progress::restart`). A fault that delays each command does not let them begin again for the delayed
+//!   commands, so the release of a worker that such a fault keeps from its nodes is awaited;
 //! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If
 //!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
 //!   lock with only ambiguous attempts is not excused forever.
@@ -171,7 +171,7 @@ impl Outstanding {
         attempt.longest_lease_ns().max(self.lease_ns)
     }
 
-    /// Allows the lock to be excused again, because the observation restarts.
+    /// Allows the lock to be excused again, because all waiting times begin again.
     pub(in crate::check) fn forgive(&mut self) {
         self.excused = false;
     }

@@ -116,7 +116,7 @@ impl StarvationExcuses {
         longest_ns
     }
 
-    /// Records a stall that is too short to restart the observation.
+    /// Records a stall that is too short to let all waiting times begin again.
     pub(in crate::check) fn record_short_stall(&mut self, stall: Stall) {
         self.stalls.push(stall);
     }
