@@ -94,10 +94,7 @@ fn loss(
     lock: u32,
     (from_ns, until_ns): (u64, u64),
 ) -> Option<Cause> {
-    let locks = Locks {
-        names: &history.header.keys,
-        of_attempt: &|_| None,
-    };
+    let locks = Locks::by_name(&history.header.keys);
     // A semaphore may use a separate key that states that its permits exist.
     let of_lock = |span: &&ValueSpan| {
         (from_ns..=until_ns).contains(&span.until_ns)

@@ -298,10 +298,7 @@ impl Ownership {
 
     /// Returns the lock whose name the key's name is or contains.
     fn named_by(&self, key: &KeyName) -> Option<u32> {
-        let locks = Locks {
-            names: &self.names,
-            of_attempt: &|_| None,
-        };
+        let locks = Locks::by_name(&self.names);
         locks
             .named_by(key)
             .and_then(|lock| u32::try_from(lock).ok())
