@@ -37,6 +37,7 @@ use crate::history::History;
 
 pub use acquired_places::AcquiredPlaces;
 pub use attempt::Attempt;
+pub(crate) use fault::includes;
 pub use fault::{
     FaultSpan, affects_only_replicas, answers_falsely, breaks_leases, ends_clients, holds_back,
     is_instantaneous, leaves_two_masters, loss_cause, only_delays, spoils_clocks, stops_clients,

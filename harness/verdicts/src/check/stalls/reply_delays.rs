@@ -4,7 +4,7 @@
 //! the writing of the value until the later attempt was requested.
 
 use crate::history::{Event, EventKind, History};
-use crate::timeline::{is_instantaneous, ms};
+use crate::timeline::{includes, is_instantaneous, ms};
 
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
@@ -104,7 +104,7 @@ impl ReplyDelays {
 
 impl ReplyDelay {
     fn affects(&self, worker: usize) -> bool {
-        self.workers.is_empty() || self.workers.contains(&worker)
+        includes(&self.workers, worker)
     }
 }
 

@@ -14,7 +14,7 @@ use super::recorded::Recorded;
 use crate::check::finding::{Claim, FalseClaim, Seen};
 use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
 use crate::timeline::{
-    FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, is_instantaneous,
+    FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, includes, is_instantaneous,
 };
 
 /// A span in which a client held the lock, or could still hold it.
@@ -203,7 +203,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             } else {
                 fault.ended_ns.unwrap_or(u64::MAX)
             };
-            let concerns = fault.workers.is_empty() || fault.workers.contains(&worker);
+            let concerns = includes(fault.workers, worker);
             concerns
                 && !fault.missed
                 && fault.began_ns <= until_ns
