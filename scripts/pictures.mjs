@@ -19,7 +19,7 @@ const sizes = [[1400, 900], [768, 1024], [390, 844]];
 
 // --- The pages ---------------------------------------------------------------------------------------------
 
-// Runs a program of target/debug in the work directory. A violation is no failure here.
+// Runs a program of target/debug in the work directory. A violation is not a failure here.
 function run(program, line) {
     const options = { cwd: work, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, NO_COLOR: "1" } };
     try {

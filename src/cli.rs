@@ -376,7 +376,7 @@ pub fn whole<N: std::str::FromStr>(text: &str) -> Result<N, &'static str> {
 /// Maximum number of parallel runs. More would need more threads or processes than a machine has.
 pub const MAX_JOBS: usize = 1024;
 
-/// Parses a number from `MIN` to `MAX`. A larger one would exhaust the memory or the time of the machine.
+/// Parses a number from `MIN` to `MAX`. A larger number would exhaust the memory or the time of the machine.
 pub fn within<const MIN: usize, const MAX: usize>(text: &str) -> Result<usize, String> {
     let number = whole::<usize>(text)?;
     if (MIN..=MAX).contains(&number) {

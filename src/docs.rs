@@ -173,7 +173,7 @@ fn heading(line: &str) -> Option<(usize, &str)> {
     Some((depth, title.strip_prefix(' ').filter(|_| depth > 0)?))
 }
 
-/// Returns each line, with its heading if it is one. Inside a code block, `#` begins a comment.
+/// Returns each line, with depth and title if it is a heading. Inside a code block, `#` begins a comment.
 fn lines(text: &str) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
     let mut is_code = false;
     text.lines().map(move |line| {
@@ -217,7 +217,8 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
         let files = std::fs::read_dir(folder).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        // The index links to files of the repository; the other page is for contributors.
+        // The program does not contain the index, which links to files of the repository, and the page for
+        // contributors.
         let for_users = names
             .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
             .filter(|name| !["README", "extending"].contains(&name.as_str()));

@@ -31,7 +31,7 @@ pub const ENVIRONMENT: u8 = 4;
 pub const NOT_STARTED: u8 = 5;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
-/// A worker that SIGTERM has ended, after its clean-up.
+/// SIGTERM ended a worker, after its clean-up.
 pub const TERMINATED: u8 = 143;
 
 /// Returns the exit code for the severity of a matrix or of a gate's decision.

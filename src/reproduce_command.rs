@@ -22,7 +22,7 @@ impl ReproduceCommand {
     /// Returns the command that repeats a run.
     pub fn for_run(spec: &RunSpec) -> ReproduceCommand {
         let mut line = match &spec.source {
-            // The file contains everything that does not follow from its own name.
+            // The repro file contains everything that the flags below do not repeat.
             ScenarioSource::Repro { file, .. } => {
                 let mut line = ReproduceCommand::new("replay", file.as_os_str());
                 if spec.lock.command.is_some() {

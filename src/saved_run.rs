@@ -16,7 +16,7 @@ pub const HISTORY: &str = "history.jsonl";
 /// File name of a run's command log.
 pub const COMMAND_LOG: &str = "commands.jsonl";
 
-/// The files of a run directory besides the logs.
+/// The files of a run directory, except the logs of the servers and the workers.
 pub const FILES: [&str; 6] = [
     "run.json",
     HISTORY,

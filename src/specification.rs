@@ -103,7 +103,7 @@ pub fn with_nodes(overrides: Overrides, servers: &ServerChoice, lock: &LockSpec)
 pub fn checked(spec: RunSpec) -> Result<RunSpec, Failure> {
     let named = spec.scenario_named().to_owned();
     spec.resolved().map_err(|refused| {
-        // Blames the flag that made the scenario invalid, or the scenario if no flag did.
+        // The error names the flag that made the scenario invalid, or the scenario if no flag did.
         let file = refused.culprit.map_or(named, flag_of);
         Failure::from(ScenarioError {
             file,
@@ -122,7 +122,8 @@ pub fn flag_of(one: Override) -> String {
 }
 
 /// Refuses a table of expectations for an unknown lock whose name resembles a built-in one: it would never apply, and
-/// the real lock would be judged by another table. `is_ours` accepts the locks of the command.
+/// the real lock would be judged by another table. `is_ours` returns `true` for the name of a lock that the command
+/// tests.
 ///
 /// # Errors
 /// Returns an error that suggests the similar name.

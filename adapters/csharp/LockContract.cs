@@ -96,7 +96,7 @@ namespace MyLock
     /// <summary>A semaphore of which one acquisition can take several permits.</summary>
     public interface ISeveralPermits : ISemaphore
     {
-        /// <summary>Takes all of these permits or none. The grant stands for all of them. <paramref name="givenUp"/> is as
+        /// <summary>Takes all of these permits or none. The grant covers all of them. <paramref name="givenUp"/> is as
         /// in ICancellable.</summary>
         Task<Grant> AcquirePermits(
             string key, int permits, TimeSpan ttl, TimeSpan wait, CancellationToken givenUp);

@@ -1,5 +1,5 @@
 // Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the epochs
-// next to it, renews the key in a task, and looks whose the key is before each act.
+// next to it, renews the key in a task, and checks whose key it is before each act.
 
 using System;
 using System.Collections.Concurrent;
@@ -51,7 +51,7 @@ return redis.call('INCR', KEYS[2])";
             return grant;
         }
 
-        // May the client act now? Returns its epoch, or null if it does not lead any more.
+        // Returns the epoch if the client may act now, or null if it does not lead any more.
         public async Task<Acting> Act(string key, string token) =>
             token.Equals(await redis.Command("GET", key)) ? new Acting(terms[token].Epoch) : null;
 

@@ -1,8 +1,9 @@
-// A web server under Picklock. Its handler takes a lock; the adapter is the browser, in the same process.
+// A web server that Picklock tests. Its handler takes a lock. The adapter acts as the browser, in the same process.
 //
-// The shop is a server of Node's own `http`. It listens nowhere: each request comes over a pair of streams, so that HTTP
-// is spoken, and the process has no connections but those to Redis. All clients share its event loop and its one
-// connection. Between the acquisition and the release stands `section`, where Picklock works.
+// The shop is a server of Node's `http` module. It does not listen on a port: the requests and responses are real HTTP
+// messages, but each request travels over a pair of streams, so the process has only connections to Redis. All clients
+// share one event loop and one connection. Between the acquisition and the release, the handler waits in `section` for
+// Picklock's work.
 //
 //   picklock scenario crowd --impl "exec:node adapters/examples/web_server.mjs"
 
@@ -14,7 +15,7 @@ import { RespClient } from "../node/resp_client.mjs";
 
 const DELETE_IF_MINE = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])";
 
-/** The shop: POST /checkout takes the lock of an item. Answers: 200; 409 if another request has it; 410 if it was lost. */
+/** The shop: POST /checkout takes the lock of an item. Status 409: another request has it; 410: it was lost. */
 function shop(redis, section) {
   return createServer(async (request, response) => {
     const { key, ttl, wait } = Object.fromEntries(new URL(request.url, "http://shop").searchParams);
@@ -41,7 +42,7 @@ function shop(redis, section) {
   });
 }
 
-/** The lock as Picklock asks for it: each acquisition is a request, and each release lets its handler go on. */
+/** The lock that Picklock calls: each acquisition is a request, and each release lets its handler continue. */
 class Browser {
   constructor(nodes, timeoutMs) {
     this.visits = new Map();
@@ -60,7 +61,7 @@ class Browser {
       });
       const ended = (status) => (status === 409 ? resolve(null) : reject(new Error(`status ${status}`)));
       promise.then(ended, reject).finally(() => this.visits.delete(visit));
-      // The browser goes away.
+      // The browser disconnects.
       signal.addEventListener("abort", () => {
         socket.destroy();
         resolve(null);
@@ -78,7 +79,7 @@ class Browser {
     const inside = this.visit(token);
     inside.leave(Promise.reject(new Error("the section failed")));
     await inside.response;
-    // The handler's `finally` does not say what it came to.
+    // The response does not show whether the `finally` of the handler released the lock.
     return null;
   }
 
@@ -94,7 +95,7 @@ class Browser {
   }
 }
 
-/** Sends a request over a pair of streams; the status of its response. */
+/** Sends a request over a pair of streams. Returns a promise of the response's status, and the browser's stream. */
 function post(server, path, visit) {
   const [ours, theirs] = pair();
   server.emit("connection", theirs);
@@ -108,7 +109,7 @@ function post(server, path, visit) {
   return { promise, socket: ours };
 }
 
-/** Two ends of a connection in this process. */
+/** Returns the two ends of a connection within this process. */
 function pair() {
   const ends = [];
   for (const other of [1, 0]) {

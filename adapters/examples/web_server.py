@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""A web server under Picklock. Its handler takes a lock of redis-py; the adapter is the browser, in the same process.
+"""A web server that Picklock tests. Its handler takes a lock of redis-py. The adapter acts as the browser, in the same
+process.
 
-The shop is an ASGI application, and speaks HTTP with whatever server runs it. Here nothing does: the adapter calls it,
-once for each client, as a test client does. So all clients share its event loop and its pool of connections. Between the
-acquisition and the release stands `section`, where Picklock works.
+The shop is an ASGI application, which any ASGI server can run. Here no server runs it: the adapter calls it for each
+request, as a test client does. So all clients share one event loop and one pool of connections. Between the acquisition
+and the release, the handler waits in `section` for Picklock's work.
 
     picklock scenario crowd --impl "exec:python3 adapters/examples/web_server.py"
 """
@@ -23,7 +24,7 @@ from redis.exceptions import LockNotOwnedError  # noqa: E402
 
 
 class Shop:
-    """POST /checkout takes the lock of an item: 200, 409 if another request has it, 410 if it was lost meanwhile."""
+    """POST /checkout takes the lock of an item. Status 200: done; 409: another request has it; 410: it was lost."""
 
     def __init__(self, url, timeout_ms, section):
         self.redis = Redis.from_url(url, retry=None, **timeouts(timeout_ms))
@@ -51,7 +52,7 @@ class SectionFailed(Exception):
     pass
 
 
-# For the request that this task serves: the future that is resolved when its handler is inside.
+# The future for the request that this task serves. It is resolved when the handler has entered its section.
 _entered = contextvars.ContextVar("entered")
 
 
@@ -68,11 +69,11 @@ class Browser:
         try:
             await asyncio.wait({entered, response}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # The browser goes away, and the server cancels the handler.
+            # The browser disconnects, and the server cancels the handler.
             response.cancel()
             raise
         if not entered.done():
-            # An exception of the handler is raised here.
+            # If the handler raised an exception, `result` raises it again.
             assert response.result() == 409
             return None
         token, leave = entered.result()
@@ -90,7 +91,7 @@ class Browser:
         try:
             await response
         except SectionFailed:
-            # The handler's `finally` does not say what it came to.
+            # The exception does not show whether the `finally` of the handler released the lock.
             return None
 
     def visit(self, token):

@@ -64,8 +64,8 @@ type Semaphore interface {
 	SetCapacity(permits int)
 }
 
-// SeveralPermits is a semaphore of which one acquisition can take several permits, all or none of them. The grant stands
-// for all of them. When ctx is done, the client has given up, as in Cancellable.
+// SeveralPermits is a semaphore of which one acquisition can take several permits, all or none of them. The grant
+// covers all of them. When ctx is done, the client has given up, as in Cancellable.
 type SeveralPermits interface {
 	Semaphore
 	AcquirePermits(ctx context.Context, key string, permits int, ttl, wait time.Duration) (*Grant, error)

@@ -80,7 +80,7 @@ public abstract class LockContract {
 
     /** A semaphore of which one acquisition can take several permits. */
     public interface SeveralPermits extends Semaphore {
-        /** Takes all of these permits or none. The grant stands for all of them. */
+        /** Takes all of these permits or none. The grant covers all of them. */
         Grant acquirePermits(String key, int permits, long ttlMs, long waitMs) throws Exception;
     }
 

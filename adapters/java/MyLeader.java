@@ -1,5 +1,5 @@
 // Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the epochs
-// next to it, renews the key in a thread, and looks whose the key is before each act.
+// next to it, renews the key in a thread, and checks whose key it is before each act.
 
 import java.io.IOException;
 import java.util.List;
@@ -43,7 +43,7 @@ public final class MyLeader implements PicklockAdapter.LeaderElection {
         return grant;
     }
 
-    // May the client act now? Returns its epoch, or null if it does not lead any more.
+    // Returns the epoch if the client may act now, or null if it does not lead any more.
     @Override
     public PicklockAdapter.Acting act(String key, String token) throws Exception {
         return token.equals(redis.command("GET", key)) ? new PicklockAdapter.Acting(terms.get(token).epoch()) : null;

@@ -1,5 +1,5 @@
 // Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the epochs
-// next to it, renews the key by a timer, and looks whose the key is before each act.
+// next to it, renews the key by a timer, and checks whose key it is before each act.
 
 import { randomUUID } from "node:crypto";
 import { extended, lost, now, serve, tryFor } from "./picklock_adapter.mjs";
@@ -34,7 +34,7 @@ class MyLeader {
     return grant;
   }
 
-  // May the client act now? Returns its epoch, or null if it does not lead any more.
+  // Returns the epoch if the client may act now, or null if it does not lead any more.
   async act(key, token) {
     return (await this.redis.command("GET", key)) === token ? this.terms.get(token).epoch : null;
   }

@@ -105,7 +105,7 @@ export function ioredisOptions(timeoutMs, { command_timeout } = {}) {
   return { ...once, ...limit, connectTimeout: timeoutMs };
 }
 
-/** Returns a time-out that is a part of the lease, but neither below 100 ms nor above the time that Picklock suggests. */
+/** Returns a timeout that is a part of the lease, at least 100 ms and at most the time that Picklock suggests. */
 export function scaled(ttlMs, part, longestMs) {
   return Math.min(longestMs, Math.max(100, Math.floor(ttlMs / part)));
 }
@@ -133,7 +133,7 @@ export function extended(token, ttlMs, askedAt) {
  * called when an error leaves the section and returns the same as `release`, and `releaseUnheld(key)`, which unlocks
  * although the lock was refused, as in a `finally`. A semaphore has `setCapacity(permits)`, which is called before the
  * first `acquire` with the number of permits that it may grant at the same time, and, if one acquisition can take
- * several, `acquirePermits(key, permits, ttlMs, waitMs)`, whose grant stands for all of them. A read/write lock has
+ * several, `acquirePermits(key, permits, ttlMs, waitMs)`, whose grant covers all of them. A read/write lock has
  * `acquireShared(key, ttlMs, waitMs)`, which lets a reader in; its `acquire` lets a writer in. A leader election has
  * `act(key, token)`, which is called before each act of the leader. It returns its epoch, or true if it has none, and
  * null or false if the client does not lead any more. A lock may have the properties `minHoldMs` (its key stays for up to

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the epochs
-next to it, renews the key in a thread, and looks whose the key is before each act."""
+next to it, renews the key in a thread, and checks whose key it is before each act."""
 
 import secrets
 import threading
@@ -35,7 +35,7 @@ class MyLeader:
             threading.Thread(target=self.renew, args=renewal, daemon=True).start()
         return grant
 
-    # May the client act now? Returns its epoch, or None if it does not lead any more.
+    # Returns the epoch if the client may act now, or None if it does not lead any more.
     def act(self, key, token):
         return self.terms[token][0] if self.redis("GET", key) == token else None
 

@@ -193,7 +193,7 @@ def serve(make_lock, name, version="", options=(), threads=False):
     section_failed(key, token), which is called when an exception leaves the section and returns the same as release.
     A semaphore has set_capacity(permits), which is called before the first `acquire` with the number of permits that
     it may grant at the same time. If one acquisition can take several permits, it also has acquire_permits(key,
-    permits, ttl_ms, wait_ms), whose grant stands for all of them. A read/write lock has acquire_shared(key, ttl_ms,
+    permits, ttl_ms, wait_ms), whose grant covers all of them. A read/write lock has acquire_shared(key, ttl_ms,
     wait_ms), which lets a reader in; its `acquire` lets a writer in. A leader election has act(key, token), which is
     called before each act of the leader. It returns its epoch, or True if it has none, and None or False if the
     client does not lead any more. terminate() is called when the process receives SIGTERM, in the main thread or, for

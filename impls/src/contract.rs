@@ -22,7 +22,7 @@ pub enum Kind {
     Leader,
 }
 
-/// The guarantees that a client may rely on once it was granted the lock.
+/// The guarantees that a client may rely on once it has been granted the lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grant {
     /// Name under which the lock is held. A client needs it to extend and release.

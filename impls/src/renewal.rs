@@ -28,7 +28,7 @@ enum Report {
     Lost,
 }
 
-/// The rules that make renewing safe. Each mutant lacks one.
+/// The rules that make renewing safe. Some mutants break one of these rules.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RenewalRules {
     /// Whether an expired lease is no longer renewed.

@@ -28,8 +28,8 @@ impl Inert {
         Inert(text.to_owned())
     }
 
-    /// Escapes the lines of a text, and keeps its line breaks, so that a foreign text could add lines to the output.
-    /// Use [`inert!`] for a foreign text within a line.
+    /// Escapes the lines of a text, and keeps its line breaks, so a foreign text could add lines to the output. For a
+    /// foreign text within a line, use [`inert!`].
     ///
     /// [`inert!`]: crate::inert
     pub fn lines(text: &str) -> Inert {
@@ -46,7 +46,7 @@ impl Inert {
         Inert(lines.join("\n"))
     }
 
-    /// Returns annotations, which are commands for the runner themselves. All other commands are escaped.
+    /// Creates annotations, which are themselves commands for the runner. All other commands are escaped.
     pub fn annotations(text: &str) -> Inert {
         let lines = text.split('\n').map(|line| {
             let shown: String = pieces(line).flat_map(Piece::shown).collect();

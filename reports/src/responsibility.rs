@@ -15,7 +15,7 @@ pub enum Party {
     Outside,
     /// A client.
     Client,
-    /// Redis, which lost the lock, and the lock, which relied on it.
+    /// Redis, which lost the key, and the lock, which relied on Redis.
     Redis,
     /// The history does not show who is at fault.
     Undetermined,

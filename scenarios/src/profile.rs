@@ -16,7 +16,7 @@ pub struct Profile {
 /// The locks that a profile runs a scenario for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum For {
-    /// Every lock with one holder. An ability that the scenario needs and the lock lacks makes the cell not applicable.
+    /// Every lock with one holder. If the lock lacks a feature that the scenario needs, the cell is not applicable.
     Every,
     /// Locks that renew their lease in the background.
     Renewing,

@@ -67,8 +67,8 @@ fn credentials(problem: &str) -> Option<(usize, usize)> {
     Some((begin.unwrap_or_default(), end))
 }
 
-/// Returns `true` if all values of a line may be secrets: those of its table, of the key to which they belong, or of a
-/// string of several lines.
+/// Returns `true` if all values of a line may be secrets because of the line's table or key, or because the line is
+/// inside a string of several lines.
 fn is_secret(text: &str, number: usize, line: &str) -> bool {
     if is_header(line) {
         return false;

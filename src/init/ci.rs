@@ -243,12 +243,12 @@ fn resolved(folder: &Path) -> PathBuf {
     path
 }
 
-/// Quotes a text for YAML, which reads double-quoted text like JSON. Characters that cannot be seen, or that turn the
-/// text around them, are escaped.
+/// Quotes a text for YAML, which reads double-quoted text like JSON. Invisible characters, and characters that reverse
+/// the direction of the text around them, are escaped.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     let shown = json.chars().map(|c| match c {
-        // The largest escape of JSON is not enough for these, and YAML does not join two.
+        // JSON would need two escapes for such a character, and YAML does not join them.
         '\u{10000}'.. if escape::is_control(c) => format!("\\U{:08x}", u32::from(c)),
         '\u{7f}'.. if escape::is_control(c) => format!("\\u{:04x}", u32::from(c)),
         c => c.to_string(),

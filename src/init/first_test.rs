@@ -22,9 +22,9 @@ pub struct Framework {
     pub about: &'static str,
     /// Names of files, at least one of which every project has. A `*` at the beginning stands for any text.
     project_files: &'static [&'static str],
-    /// Folders for tests. The first one that exists gets the test, or else the project's own folder.
+    /// Folders for tests. The test goes into the first of these that exists, or else into the project's own folder.
     folders: &'static [&'static str],
-    /// The files, with their texts. The last one is the test.
+    /// The files, with their texts; the last file is the test.
     files: &'static [(&'static str, &'static str)],
     /// How the files differ from the texts above.
     change: Change,

@@ -196,7 +196,7 @@ const JAVA_INSTALL: &[&str] =
 const CSHARP_VARIANTS: &[Variant] = &[Variant {
     when: When::Instead("mcs", "dotnet"),
     files: &[],
-    // GitHub has the SDK; Debian has no package of it.
+    // GitHub's runners have the SDK. Debian has no package for it.
     packages: &[],
     prepare: &["dotnet build --output build"],
     run: "dotnet build/my-lock.dll",

@@ -7,7 +7,7 @@ use picklock_reports::inert;
 
 use crate::exit::Failure;
 
-/// Checks that no file exists yet: half of an adapter among the user's own files would be hard to clean up.
+/// Checks that no file exists yet, because half an adapter among the user's own files would be hard to clean up.
 ///
 /// # Errors
 /// Returns an error that names the files that exist, or if the folder is a file.

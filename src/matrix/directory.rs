@@ -1,10 +1,9 @@
 //! The directory of a matrix: its document, and the shown run of each cell.
 //!
 //! ```text
-//! DIR/matrix.json                       the document; also the sign that a matrix lives here
-//! DIR/redlock/gc-pause/sim/run.json …   the run that is shown
-//! DIR/redlock/gc-pause/sim/cell.json    the cell, written last: a directory with it is complete
-//! DIR/redlock/gc-pause/.sim-seed-7/     a run that is not finished, or not yet chosen
+//! DIR/matrix.json the document; marks the directory as that of a matrix DIR/redlock/gc-pause/sim/run.json … the run
+//! that is shown DIR/redlock/gc-pause/sim/cell.json the cell, written last: a directory with it is complete
+//! DIR/redlock/gc-pause/.sim-seed-7/ a run that is not finished, or not yet chosen
 //! ```
 
 use std::collections::BTreeMap;
@@ -282,7 +281,7 @@ impl MatrixDirectory {
         Ok(found)
     }
 
-    /// Creates the directory of a run until the run to show is known.
+    /// Creates the temporary directory of a run, which is used until the run to show is known.
     ///
     /// # Errors
     /// Returns an error if it cannot be created, or a symbolic link is in the way.
@@ -351,7 +350,7 @@ impl MatrixDirectory {
     }
 }
 
-/// Returns the path of a run until the run to show is known, relative to the matrix's directory.
+/// Returns the temporary path of a run, relative to the matrix's directory. It is used until the run to show is known.
 fn run_dir(task: &Task, seed: u64) -> PathBuf {
     let name = format!(".{}-seed-{seed}", task.spec.backend);
     Path::new(&cell_dir(task)).with_file_name(name)

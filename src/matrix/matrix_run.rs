@@ -31,8 +31,8 @@ pub struct MatrixRun<'a> {
     tasks: Vec<Arc<Task>>,
     /// The cells in the order of the tasks, with `None` for each unfinished one.
     cells: Vec<Option<Cell>>,
-    /// Cells in progress. Each is dropped when its cell is finished, because the samples of a whole matrix take much
-    /// memory.
+    /// The cells in progress. A builder is dropped when its cell is finished, because the samples of a whole matrix
+    /// take much memory.
     builders: BTreeMap<usize, CellBuilder>,
     /// Simulated cells whose shown run is being written in the background, because writing takes longer than a run.
     saving: JoinSet<Result<(usize, Cell), Failure>>,
@@ -161,8 +161,8 @@ impl<'a> MatrixRun<'a> {
         loop {
             let report = tokio::select! {
                 biased;
-                // Simulations leave nothing behind, so only the few that are being written are awaited. Runs on real
-                // servers end gracefully, and so do their reports.
+                // Simulations leave nothing behind, so the loop does not wait for them. Runs on real servers end
+                // gracefully, and still send their reports.
                 () = interrupt.clone().wanted(), if is_sim => break,
                 report = receiver.recv() => report,
             };
@@ -273,7 +273,7 @@ impl<'a> MatrixRun<'a> {
             Some(directory) if backend.servers.is_none() => {
                 let (directory, task) = (directory.clone(), Arc::clone(task));
                 let (conditions, backend) = (self.conditions.clone(), backend.clone());
-                // At most one per parallel run, because each holds a whole run in memory.
+                // At most one cell per parallel run is being written, because each of them holds a whole run in memory.
                 let jobs = self.request.jobs_in(backend.name());
                 while self.saving.len() >= jobs {
                     self.finish_saving().await?;

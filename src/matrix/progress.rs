@@ -98,7 +98,7 @@ impl MatrixProgress {
             format!("about {} left", span_ms(seconds))
         });
         let StatusLine::Bar(bar) = &self.shown else {
-            // Lines cannot be replaced, so the estimate comes once.
+            // A printed line cannot be replaced, so the estimate is printed only once.
             if let Some(left) = left.filter(|_| !self.is_estimated) {
                 self.is_estimated = true;
                 self.print_line(&inert!("{} of {} runs ended, {}", ended, all, left));
@@ -118,7 +118,7 @@ impl MatrixProgress {
     }
 }
 
-/// Minimum part of the runs, as its denominator, that must be over before a remaining time is shown.
+/// A remaining time is shown when one run in this many has ended.
 const MEASURED_PART: u64 = 20;
 
 /// Returns the remaining time, or `None` as long as too little was measured. The remaining runs are assumed to take as

@@ -104,8 +104,8 @@ impl MatrixRequest {
         names
     }
 
-    /// Returns `true` if the user did not name the scenario, and the profile leaves it out for the lock, or it is for a
-    /// lock of another kind.
+    /// Returns `true` if the lock should not run the scenario, because the scenario is for another kind of lock, or
+    /// because the profile omits it for this lock. A scenario that the user named is never left out.
     pub fn leaves_out(&self, name: &String, scenario: &Scenario, lock: &LockSpec) -> bool {
         if self.scenarios.contains(name) {
             return false;

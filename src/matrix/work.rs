@@ -28,7 +28,7 @@ type Piece = (usize, Arc<Task>, Range<u64>);
 /// The remaining work, and the channel for its results.
 pub struct Work {
     runner: Arc<Runner>,
-    /// Maximum number of runs at a time. Doubles once the runs turn out to wait most of the time.
+    /// Maximum number of parallel runs. Doubles once the runs turn out to wait most of the time.
     jobs: AtomicUsize,
     max_jobs: usize,
     /// The number of runs that ended, and how long they took in total.
@@ -148,10 +148,10 @@ impl Work {
     }
 }
 
-/// Maximum part of the CPUs that more runs at a time may keep busy.
+/// Maximum part of the CPUs that more parallel runs may be expected to keep busy.
 const BUSY_PART: f64 = 0.6;
 
-/// Maximum load of the machine, per CPU, at which there may be more runs at a time.
+/// Maximum load of the machine, per CPU, at which more parallel runs are allowed.
 const MAX_LOAD: f64 = 2.0;
 
 /// Returns the load of the machine in the last minute: the average number of threads that run or wait for a CPU.

@@ -6,7 +6,7 @@ use picklock_scenarios::BackendName;
 use super::cli::HuntArgs;
 use super::report::About;
 
-/// Returns the part of a hunt's record besides the coverage.
+/// Returns a hunt's record, without the results.
 pub fn about(args: &HuntArgs, nodes: usize, backend: BackendName, latencies: &str) -> About {
     let fixed = vec![
         format!("plans drawn from seed {}", args.search.seed),

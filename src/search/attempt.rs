@@ -226,7 +226,7 @@ impl Attempts {
             let was_slow = machine_was_too_slow(&ran.record.verdicts);
             for (violation, recurred) in violations.iter().zip(&mut recurred) {
                 let is_shown = again.contains(violation);
-                // A run that the machine spoiled is no evidence for or against a recurrence.
+                // A run that the machine spoiled says nothing about a recurrence.
                 if is_shown || !was_slow {
                     recurred.runs += 1;
                     recurred.times += u64::from(is_shown);

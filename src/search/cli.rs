@@ -202,7 +202,8 @@ fn known<T>(found: Option<T>, what: &str, all: &[&str]) -> Result<T, String> {
 }
 
 impl SearchArgs {
-    /// Returns the words of the command line that repeats the search. `own` has the flags of this command alone.
+    /// Returns the words of the command line that repeats the search. `own` contains the flags that only this command
+    /// has.
     pub fn command(
         &self,
         command: &str,

@@ -92,7 +92,8 @@ impl LockUnderTest {
     }
 }
 
-/// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's.
+/// Returns the directory for counterexamples. Shards that run in one directory must not overwrite each other's
+/// counterexamples.
 fn out_of(args: &SearchArgs, (shard, of): (u64, u64)) -> OutputDirectory {
     let default = |name: &str| OutputDirectory::private(Path::new(name)).by_default();
     match (&args.out, of) {

@@ -202,7 +202,7 @@ impl Hunting<'_> {
         let place = (plan.scenario.faults.len(), vec![number - 1]);
         let Some(attempted) = attempted? else {
             if self.attempts.interrupt.is_wanted() {
-                // The continued hunt runs it again.
+                // A hunt that continues this one runs the plan again.
                 self.next = self.next.min(number - 1);
             } else {
                 self.outcome.add(&plan, &place, None);

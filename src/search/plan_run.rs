@@ -26,7 +26,7 @@ pub struct PlanRun {
 }
 
 /// Runs the plan, and saves its run below `inside`, a path below the directory of the search. Returns `None` if the
-/// user interrupted it, or if it could not be run to its end, which is no evidence about the lock.
+/// user interrupted it, or if it could not be run to its end, which says nothing about the lock.
 ///
 /// # Errors
 /// Returns an error if the directory cannot be written, or if the program of the lock does not start.

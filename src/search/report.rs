@@ -37,7 +37,7 @@ const EFFORT: Effort = Effort {
     signatures: MAX_SIGNATURES,
 };
 
-/// The part of a record besides the coverage.
+/// The record of a search, without the results.
 pub struct About {
     pub kind: SearchKind,
     pub depth: Option<usize>,
@@ -46,9 +46,9 @@ pub struct About {
     pub settings: SearchSettings,
     /// The coverage, without the results.
     pub coverage: Coverage,
-    /// The command that repeats it, without the program's name.
+    /// The command that repeats the search, without the program's name.
     pub command: Vec<String>,
-    /// Number of the plan with which it continues if it is interrupted.
+    /// Number of the plan with which the search continues if it is interrupted.
     pub next: u64,
 }
 
@@ -190,7 +190,7 @@ fn record(
     let (shard, of) = lock_under_test.shard;
     let is_whole = of == 1;
     if is_whole {
-        // Only shards are joined.
+        // Unshrunk plans are needed only to join shards.
         counterexamples
             .iter_mut()
             .for_each(|find| find.unshrunk.clear());

@@ -1,5 +1,6 @@
-"""Serves several clients of one process, and answers their pings when all have come, the last one first: `well`, or
-badly (`twice`, `unrequested`, `other-client`), or it dies instead (`dies`). The second argument: how many pings will come."""
+"""Serves several clients of one process. Answers their pings when all have arrived, the last one first: correctly
+(`well`), incorrectly (`twice`, `unrequested`, `other-client`), or it exits instead (`dies`). The second argument is the
+number of pings."""
 
 import json
 import sys

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Maximum length in lines of the adapters of lab/pages/findings.md, without their modules.
 ///
-/// Options cost lines, and so do types.
+/// Options and types need additional lines.
 const ADAPTERS: &[(&str, usize)] = &[
     ("python/redis_py_lock.py", 15),
     ("python/pottery/pottery_redlock.py", 15),

@@ -64,7 +64,7 @@ impl Workspace {
             .env("CARGO_TARGET_DIR", self.path("target"))
             .env("CARGO_INCREMENTAL", "0");
         // The example runs only a few simulations; optimising them takes longer than running them.
-        for name in ["harness", "redis-model", "verdicts", "impls"] {
+        for name in ["harness", "redis-model", "verdicts", "impls", "lab"] {
             let plain = format!("profile.dev.package.picklock-{name}.opt-level=0");
             cargo.arg("--config").arg(plain);
         }

@@ -46,7 +46,8 @@ fn invalid_lock_table_is_refused_with_its_line() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
-/// Each of these has a mistake in the line with the password, which also is not a scenario.
+/// Each configuration has a mistake in the line with the password. The file is also read as a scenario, which it is
+/// not.
 #[test]
 fn invalid_configuration_is_refused_without_its_passwords() {
     let url = "\"redis://u:geheim@127.0.0.1:7\"";

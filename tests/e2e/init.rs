@@ -85,7 +85,8 @@ fn a_library_takes_the_place_of_the_example() {
     );
 }
 
-/// Claims of libraries that are not included under their own name: it has several names.
+/// Declarations of libraries that the included configuration has only under other names, because it has several locks
+/// of the library.
 const NOT_INCLUDED: &str = "
     spring-data-redis = {}
 ";
@@ -376,7 +377,7 @@ fn first_test_is_refused_without_a_project_or_over_a_file() {
     insta::assert_snapshot!(messages.join("\n"));
 }
 
-/// Everyone who reads the workflow would see it.
+/// Everyone who reads the workflow would see the token.
 #[test]
 fn source_with_what_may_be_a_token_is_refused() {
     for source in [

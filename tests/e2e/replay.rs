@@ -51,7 +51,7 @@ fn saved_run_becomes_a_regression_scenario() {
     let matrix =
         "matrix --backend sim --scenario regressions/late-delete.toml --impl release-without-token";
     let matrix = picklock(matrix).within(kept.home()).run().exits(1);
-    // The lock must keep what it can; a client that outlives its lease is not its doing.
+    // The lock must keep every property that it can keep. A client that outlives its lease is not the lock's fault.
     assert!(
         matrix.stdout.contains("ownership violated"),
         "{}",

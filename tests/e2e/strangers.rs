@@ -180,7 +180,7 @@ fn a_replay_of_a_hostile_directory_starts_nothing() {
         );
         assert!(!mark.exists(), "{backend}");
     }
-    // The built-in parts may run, and files next to them do not matter.
+    // The unchanged repro file starts only built-in parts, so it may run. Files next to it do not matter.
     fs::write(dir.join("repro.toml"), &repro).unwrap();
     let outcome = picklock(&format!("replay {}", dir.display()))
         .run()

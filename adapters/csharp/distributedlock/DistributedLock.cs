@@ -3,7 +3,7 @@
 //
 // Options:
 //   timeout  `scaled` (default): commands time out after a sixth of a lease, but not before 100 ms: the library's lease
-//            is 30 s by default, and the time-out of StackExchange.Redis 5 s. At the latest, and with `node`: after
+//            is 30 s by default, and the timeout of StackExchange.Redis 5 s. At the latest, and with `node`: after
 //            the time that Picklock suggests.
 
 using System.Collections.Concurrent;

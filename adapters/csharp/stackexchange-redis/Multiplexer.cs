@@ -6,9 +6,9 @@ using StackExchange.Redis;
 
 internal static class Multiplexer
 {
-    /// <summary>Returns the settings for a node, or for a master that Sentinels know. Except for the time-outs they are
+    /// <summary>Returns the settings for a node, or for a master that Sentinels know. Except for the timeouts they are
     /// the library's defaults; a server need not be up yet. The library tries to connect three times before the first
-    /// command, so the three share the time-out.</summary>
+    /// command, so the three share the timeout.</summary>
     public static ConfigurationOptions Settings(string node, TimeSpan timeout)
     {
         var (addresses, master) = PicklockAdapter.Addresses(node);

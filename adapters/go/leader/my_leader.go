@@ -1,5 +1,5 @@
 // Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the epochs
-// next to it, renews the key in a goroutine, and looks whose the key is before each act.
+// next to it, renews the key in a goroutine, and checks whose key it is before each act.
 
 package main
 
@@ -58,7 +58,7 @@ func (l *myLeader) AcquireContext(ctx context.Context, key string, ttl, wait tim
 	return grant, err
 }
 
-// May the client act now? Returns its epoch, or nil if it does not lead any more.
+// Returns the epoch if the client may act now, or nil if it does not lead any more.
 func (l *myLeader) Act(key, token string) (*Acting, error) {
 	holder, err := l.redis.Command("GET", key)
 	its, known := l.terms.Load(token)

@@ -2,7 +2,7 @@
 """Picklock adapter for redis-semaphore of PyPI, on the first node.
 
 The lease is `stale_client_timeout`: the next client that asks takes the permit from a holder that is older. A request
-waits by BLPOP, for at most half of the client's time-out at a time. The option `stale=none` passes no such time-out,
+waits by BLPOP, for at most half of the client's timeout at a time. The option `stale=none` passes no such timeout,
 which is the library's default: a permit then has no lease.
 """
 

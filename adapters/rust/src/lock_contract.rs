@@ -119,7 +119,7 @@ pub trait Lock {
     /// Set to true if one acquisition of the semaphore can take several permits, and implement `acquire_permits`.
     const SEVERAL_PERMITS: bool = false;
 
-    /// Takes all of these permits or none. The grant stands for all of them.
+    /// Takes all of these permits or none. The grant covers all of them.
     fn acquire_permits(
         &mut self,
         _key: &str,

@@ -1,5 +1,5 @@
 //! Picklock adapter for your leader election. The example takes a key on the first node with SET NX PX, counts the
-//! epochs next to it, renews the key in a thread, and looks whose the key is before each act.
+//! epochs next to it, renews the key in a thread, and checks whose key it is before each act.
 
 mod lock_contract;
 mod picklock_adapter;
@@ -114,7 +114,7 @@ impl Lock for MyLeader {
         Ok(grant)
     }
 
-    // May the client act now? Returns its epoch, or `None` if it does not lead any more.
+    // Returns the epoch if the client may act now, or `None` if it does not lead any more.
     fn act(&mut self, key: &str, token: &str) -> Result<Option<Acting>, Failure> {
         let holder = self.redis.command(&["GET", key])?;
         let terms = self.terms.lock();

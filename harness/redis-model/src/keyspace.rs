@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::values::Value;
 
-/// Databases that `SELECT` can name.
+/// Number of databases that `SELECT` accepts.
 pub(super) const DATABASES: usize = 16;
 
 /// One key.

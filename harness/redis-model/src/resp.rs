@@ -94,8 +94,8 @@ fn push_value(mut items: Vec<Reply>) -> redis::Value {
 }
 
 thread_local! {
-    /// Cached errors. Locks receive few different errors but often the same, such as `NOSCRIPT` from every node of
-    /// every run, and the crate's parser allocates eight kilobytes for each error.
+    /// Cached errors. Locks receive only a few different errors, but receive them often, such as `NOSCRIPT` from every
+    /// node of every run. The crate's parser allocates eight kilobytes for each error.
     static ERRORS: RefCell<BTreeMap<String, redis::ServerError>> = const { RefCell::new(BTreeMap::new()) };
 }
 

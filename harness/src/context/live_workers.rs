@@ -1,5 +1,5 @@
 //! The workers that are alive. A worker that is restarted is the same worker in its next incarnation, so that a driver
-//! loop can tell whether its own worker has died in the meantime.
+//! loop can detect whether its own worker has died in the meantime.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! The stock that the clients sell from. Unless a fencing token forbids it, every write is applied, also a wrong one:
+//! The stock that the clients sell from. Unless a fencing token forbids it, every write is applied, even a wrong one:
 //! the stock must show what happens without a working lock.
 
 use picklock_scenarios::Update;

@@ -22,7 +22,7 @@ struct Imposed {
     old: OldStock,
 }
 
-/// The stock at the beginning of a fault, as a replica shows it that has been stale since then.
+/// The stock at the beginning of a fault, as shown by a replica that has been stale since then.
 #[derive(Debug, Clone)]
 pub struct OldStock {
     /// The time of this reading, in nanoseconds since the run began.

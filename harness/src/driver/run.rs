@@ -41,10 +41,10 @@ pub enum RunError {
     Interrupted,
 }
 
-/// Runs the clients under the lock until they are done, the limit is reached, or `interrupt` is ready. Then it ends all
-/// faults, runs the probe, and records the rest. After an interrupt there is no probe, and steps that do not end soon
-/// are cancelled, because the backend cleans up at its end anyway. `due` receives the faults whose triggers in the
-/// context have fired. The result does not yet contain the data that only the backend has.
+/// Runs the clients until they are done, the limit is reached, or `interrupt` is ready. Then it ends all faults, runs
+/// the probe, and records the rest. After an interrupt there is no probe, and steps that do not end soon are cancelled,
+/// because the backend cleans up at its end anyway. `due` receives the faults whose triggers in the context have fired.
+/// The result does not yet contain the data that only the backend has.
 ///
 /// # Errors
 /// Returns an error if a worker could not be started. In that case no client ran.

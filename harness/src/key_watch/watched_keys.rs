@@ -224,8 +224,8 @@ impl KeyWatch {
         }
     }
 
-    /// Marks the changes from position `before` on by which a command took another worker's value that it contained
-    /// although its sender had not read it. `words` are the words of the command.
+    /// Marks those changes from position `before` on by which the command took another worker's value that is among its
+    /// words, although its sender had not read that value. `words` are the words of the command.
     pub(crate) fn mark_unread<'a>(
         &mut self,
         before: usize,

@@ -80,7 +80,7 @@ impl<B: Backend> Nemesis<B> {
         self.context.triggers.begin();
         let mut faults = JoinSet::new();
         for started in self.start_timed(&mut faults) {
-            // If a fault's task is gone, the fault has failed, and the history contains that.
+            // If a fault's task is gone, the fault has failed, and the history records this.
             started.await.unwrap_or_default();
         }
         ready.send(()).unwrap_or_default();
@@ -218,7 +218,7 @@ impl<B: Backend> Nemesis<B> {
                 }
                 self.never_ends(id);
             }
-            Lasts::For(span) if plan.kind.affects() == Affects::Nodes => {
+            Lasts::For(span) if plan.kind.affects() == Affects::Nodes || freezes_workers(&plan) => {
                 let due_ns = since_ns.saturating_add(nanos(span.resolve(ttl)));
                 self.active_faults.set_due(id, due_ns);
             }

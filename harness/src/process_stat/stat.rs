@@ -92,8 +92,8 @@ impl ProcessStat {
     }
 
     /// Returns `true` if the process is stopped, or in a sleep that only SIGKILL ends (`vfork`, disk I/O). A stop
-    /// signal that was sent in the meantime takes effect before the process runs again, so it cannot start another
-    /// process.
+    /// signal that was sent in the meantime takes effect before the process runs again, so the process cannot start
+    /// another one.
     pub(crate) fn is_held(&self) -> bool {
         self.is_stopped() || self.state == 'D'
     }

@@ -18,7 +18,8 @@ use crate::clock::Clock;
 /// Maximum age of unsynced data with `everysec`, according to Redis's documentation.
 const SYNC_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Interval between two measurements of the length. The cut removes the data of at most one second and this interval.
+/// Interval between two measurements of the length. The truncation removes at most the data of one second plus this
+/// interval.
 const MEASURE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Records the length of a server's append-only file while the server runs.

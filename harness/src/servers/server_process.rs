@@ -271,8 +271,8 @@ fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// Returns a standard input with the secret settings. They cannot be on the command line, which every user can read,
-/// and not in a configuration file, which the `CONFIG REWRITE` of Sentinels would rewrite.
+/// Returns a standard input with the secret settings. They can be neither on the command line, which every user can
+/// read, nor in a configuration file, which the `CONFIG REWRITE` of Sentinels would rewrite.
 fn secrets(password: Password) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     let password = password.text();

@@ -55,7 +55,7 @@ impl Upstream {
         Ok(servers.servers.iter().map(upstream).map(Arc::new).collect())
     }
 
-    /// Returns a text of the server without its password.
+    /// Returns a text from the server with the password hidden.
     pub(super) fn without_secret(&self, text: &str) -> String {
         match &self.server.password {
             Some(secret) => secret.hidden_in(text).into_owned(),

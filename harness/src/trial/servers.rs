@@ -22,7 +22,7 @@ use crate::servers::{Binary, ReaperError, ServerKind, run_reaper};
 use crate::spec::RunSpec;
 use crate::worker::serve_lock;
 
-/// The file to which a process in a role writes its answers.
+/// The file to which a worker or the reaper writes its answers.
 const ANSWERS: &str = "/proc/self/fd/3";
 
 /// If this process is a worker that a trial on real servers started, serves the driver until the end of the trial, and

@@ -23,8 +23,9 @@ pub struct Violation {
 pub struct ViolationFilter {
     /// The properties whose violations count. If this is empty, all properties count.
     pub properties: Vec<Property>,
-    /// Whether only violations count for which the lock itself is responsible. The others, which every lock on such
-    /// servers shows, are then counted separately: their cause is a client that outlives its lease, or Redis.
+    /// Whether only violations count for which the lock itself is responsible. The other violations are then counted
+    /// separately. Every lock on such servers shows them, because their cause is a client that outlives its lease, or
+    /// Redis.
     pub own_only: bool,
     /// Whether `exclusion` violations by a client that outlives its lease count. No lock with a lease can prevent
     /// them.

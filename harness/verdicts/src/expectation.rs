@@ -133,7 +133,7 @@ impl Expected {
         let is_stopped = |reason: &InconclusiveReason| {
             matches!(reason, InconclusiveReason::WorkerStopped { .. })
         };
-        // A stall that a worker causes itself is not the machine's.
+        // The machine is not responsible for a stall that a worker causes itself.
         if verdicts
             .values()
             .any(|verdict| verdict.reasons.iter().any(is_stopped))

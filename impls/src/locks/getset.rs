@@ -6,8 +6,9 @@
 //! `GET`, and `GETSET` if not yet expired. Release: `GET`, and `DEL` if not yet expired.
 //!
 //! **From.** The page of `SETNX` in the Redis documentation, "Design pattern: Locking with SETNX", which now warns
-//! against it, and many later articles. Neither has an extension. The one here works like their release. If `GETSET`
-//! finds no value at all (the key was deleted after the `GET`), no client held the lock, and it counts as taken.
+//! against it, and many later articles. Neither has an extension. The extension here works like their release. If
+//! `GETSET` finds no value at all (the key was deleted after the `GET`), no client held the lock, and it counts as
+//! taken.
 //!
 //! **Promises.** No lock is held for ever, although one command without a TTL takes it.
 //!

@@ -57,7 +57,7 @@ pub(crate) const NODE_TIMEOUT: OptionSpec = OptionSpec {
     default: OptionValue::Duration(LeaseDuration::Ttl(0.1)),
 };
 
-/// The rules that make Redlock safe. Each mutant breaks one.
+/// The rules that make Redlock safe. The mutants of `redlock` break some of these rules.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     /// Returns the quorum for this number of nodes.

@@ -1,7 +1,7 @@
--- Counts one hold less. After the last one deletes the lock and tells those who wait, in one step.
--- KEYS[1]: the lock, a hash with the holder's name and its holds. KEYS[2]: the channel. ARGV[1]: the
--- caller's name. ARGV[2]: milliseconds that the caller's other holds last from now. Returns how many
--- holds the caller has left, or nil if it had none.
+-- Decrements the number of holds. At zero, deletes the lock and notifies the waiters, in one step.
+-- KEYS[1]: the lock, a hash with the holder's name and number of holds. KEYS[2]: the channel.
+-- ARGV[1]: the caller's name. ARGV[2]: the new time to live, in milliseconds, if the caller has other
+-- holds. Returns the number of holds that the caller has left, or nil if it had none.
 if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 0 then
     return false
 end

@@ -5,8 +5,8 @@
 //! articles only use seconds). Extend: `EXPIRE`/`PEXPIRE`. Release: `DEL key`.
 //!
 //! **From.** Countless articles from before Redis 2.6.12 (2013), which introduced `SET … NX PX`. The `finally {
-//! del(key) }` at the end is theirs, too. They have no extension. The one here works like their release, and checks no
-//! token.
+//! del(key) }` at the end is theirs, too. They have no extension. The extension here works like their release, and
+//! checks no token.
 //!
 //! **Promises.** One holder at a time while nothing goes wrong.
 //!

@@ -1,8 +1,9 @@
 //! `cancel-leaves-renewal`: `set-nx-px` whose renewal begins before the lock is taken, and continues after its client
 //! has given up.
 //!
-//! The command that takes the lock is in flight. The key that it writes is renewed for ever and never released (L2,
-//! L15: redisson#5358). Caught by `progress` when a client gives up while the reply is late.
+//! When the client gives up, the command that takes the lock is still in flight. The key that it writes is renewed for
+//! ever and never released (L2, L15: redisson#5358). Caught by `progress` when a client gives up while the reply is
+//! late.
 
 use std::time::Duration;
 

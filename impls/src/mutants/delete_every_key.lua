@@ -1,5 +1,5 @@
 -- Deletes every key of the server if the lock still holds the caller's token.
--- KEYS[1]: the lock. ARGV[1]: the token. Returns how many keys are gone.
+-- KEYS[1]: the lock. ARGV[1]: the token. Returns the number of deleted keys.
 if redis.call("GET", KEYS[1]) ~= ARGV[1] then
     return 0
 end

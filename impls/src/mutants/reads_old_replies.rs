@@ -16,7 +16,7 @@ use crate::{BuiltInLock, Node};
 
 pub(crate) const LOCK: BuiltInLock = BuiltInLock::on_one_node(
     "reads-old-replies",
-    "mutant: set-nx-px that takes the next reply after a time-out as its own",
+    "mutant: set-nx-px that takes the next reply after a timeout as its own",
     |nodes, context| {
         let (reply, replies) = unbounded_channel();
         let variation = ReadsOldReplies {

@@ -1,4 +1,4 @@
--- Gives back the permit whose lease ends first, whoever has it.
+-- Gives back the permit whose lease ends first, whichever client holds it.
 local oldest = redis.call("ZRANGE", KEYS[1], 0, 0)
 if not oldest[1] then
     return 0

@@ -18,7 +18,7 @@ struct StartFreesAny;
 
 impl Variation for StartFreesAny {
     async fn start(lock: &mut Varied<Self>) {
-        // A server that is out of reach then has nothing to tidy up.
+        // If the server is out of reach, the mutant skips the deletion.
         delete_all(lock).await.ok();
     }
 }

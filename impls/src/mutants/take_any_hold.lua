@@ -1,6 +1,6 @@
 -- `take_hold.lua` with a mistake.
--- KEYS[1]: the holders. KEYS[2]: the writers that wait. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds.
--- ARGV[3]: the mistake. Returns 1 if it is in.
+-- KEYS[1]: the holders. KEYS[2]: the waiting writers. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds.
+-- ARGV[3]: the mistake. Returns 1 if it was let in, else 0.
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local mistake = ARGV[3]

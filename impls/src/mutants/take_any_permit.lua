@@ -1,6 +1,6 @@
--- take_permit.lua that is wrong in one way.
--- ARGV[4]: how many permits it grants beyond those that there are.
--- ARGV[5]: 1 if it removes the permits whose leases are over. ARGV[6]: how many permits are requested.
+-- `take_permit.lua` with a mistake.
+-- ARGV[4]: number of permits that it grants in addition to those that exist.
+-- ARGV[5]: 1 if it removes the permits whose leases are over. ARGV[6]: number of requested permits.
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[5] == "1" then

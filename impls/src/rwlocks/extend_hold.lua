@@ -1,5 +1,5 @@
--- Gives a reader or a writer a new lease, if it is still in.
--- KEYS[1]: the holders. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. Returns 1 if it is in.
+-- Starts a new lease for a reader or a writer that still holds the lock.
+-- KEYS[1]: the holders. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. Returns 1 or 0.
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local ends = redis.call("ZSCORE", KEYS[1], ARGV[1])

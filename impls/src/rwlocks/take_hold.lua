@@ -1,7 +1,7 @@
 -- Lets a reader or a writer in, unless the others exclude it.
--- KEYS[1]: the holders, a sorted set of `r:TOKEN` and `w:TOKEN` by the ends of their leases in milliseconds.
--- KEYS[2]: the writers that wait, by the ends of their marks. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds.
--- Returns 1 if it is in.
+-- KEYS[1]: the holders, a sorted set of `r:TOKEN` and `w:TOKEN`; the score is the end of the lease in milliseconds.
+-- KEYS[2]: the waiting writers; the score is the end of the mark. ARGV[1]: the holder.
+-- ARGV[2]: its lease in milliseconds. Returns 1 if it was let in, else 0.
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call("ZREMRANGEBYSCORE", KEYS[1], "-inf", now)

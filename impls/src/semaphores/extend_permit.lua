@@ -1,6 +1,6 @@
--- Gives the permits of a holder a new lease, if it still has all of them.
--- KEYS[1]: the permits. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. ARGV[3]: how many permits it has.
--- ARGV[4]: the time in milliseconds since the epoch, or nothing for that of the server. Returns 1 if it has them.
+-- Starts a new lease for the permits of a holder, if it still has all of them.
+-- KEYS[1]: the permits. ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. ARGV[3]: number of permits.
+-- ARGV[4]: the time in milliseconds since the epoch, or nothing for the server's time. Returns 1 or 0.
 local now = ARGV[4]
 if not now then
     local time = redis.call("TIME")

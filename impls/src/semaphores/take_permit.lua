@@ -1,8 +1,8 @@
 -- Removes the permits whose leases are over, and takes as many as are requested if that many are left.
--- KEYS[1]: the permits, a sorted set of their holders by the end of their leases in milliseconds.
--- ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. ARGV[3]: how many permits there are.
--- ARGV[4]: how many are requested. ARGV[5]: the time in milliseconds since the epoch, or nothing for that of the server.
--- Returns 1 if it took them. The first one has the name of the holder, the others have a number as well.
+-- KEYS[1]: the permits, a sorted set of their holders; the score is the end of the lease in milliseconds.
+-- ARGV[1]: the holder. ARGV[2]: its lease in milliseconds. ARGV[3]: number of permits that exist.
+-- ARGV[4]: number of requested permits. ARGV[5]: the time in milliseconds since the epoch, or nothing for the server's.
+-- Returns 1 if it took them, else 0. The first permit has the holder's name, and the others also have a number.
 local now = ARGV[5]
 if not now then
     local time = redis.call("TIME")

@@ -12,7 +12,7 @@ class PythonRedisLock(picklock.Lock):
 
     def acquire(self, key, ttl_ms, wait_ms):
         lock = Lock(self.redis, key, expire=ttl_ms / 1000, auto_renewal=True)
-        # The library counts in whole seconds. Its waiters sleep in BLPOP, which must end before the client's time-out.
+        # The library counts in whole seconds. Its waiters sleep in BLPOP, which must end before the client's timeout.
         wait = max(0, int(wait_ms / 1000) - 1)
         if not lock.acquire(blocking=wait > 0, timeout=wait or None):
             return None

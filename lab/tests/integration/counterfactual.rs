@@ -40,8 +40,8 @@ fn judge_with(history: &History, cause: Cause) -> Verdicts {
     verdicts
 }
 
-/// Positive control: a judge that names a fault that was not there, one that names the lock for a fault, and one that
-/// names a fault after its effect.
+/// Positive control: a judge that names a fault that did not occur, one that blames the lock for the effect of a fault,
+/// and one that names a fault that came after the violation.
 #[test]
 fn wrong_causes_are_detected() {
     let disagrees = |lock, scenario, judge| {

@@ -73,7 +73,7 @@ pub struct Attempt {
     /// When it last wrote before it was answered; the nodes are in `nodes`.
     taken: Option<u64>,
     nodes: Vec<u64>,
-    /// The nodes and keys in which it wrote.
+    /// The nodes and keys to which it wrote.
     places: Vec<(u64, String)>,
     /// When the first value that it wrote since its latest report expires.
     runs_out: u64,

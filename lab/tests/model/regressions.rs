@@ -221,8 +221,8 @@ fn known_differences_stay_gone() {
     assert_eq!(bench.omitted, 0, "nothing here is left out by the model");
 }
 
-/// Two models around one real server: one executes each command just before it, the other just after. The server's
-/// reply must lie between theirs, however slow the machine is.
+/// Two models around one real server: one executes each command just before the server, the other just after it. The
+/// server's reply must lie between theirs, however slow the machine is.
 struct Bracket {
     real: RealClient,
     before: (Server, ClientId),

@@ -11,7 +11,7 @@ use super::{Change, Comparison, Direction, Outcome};
 pub(crate) struct ChangedStory<'a> {
     /// The worst direction of the changes.
     pub(crate) direction: Direction,
-    /// At least one.
+    /// The changes, at least one.
     pub(crate) changes: Vec<&'a Change>,
 }
 

@@ -27,7 +27,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns `true` if the cell was run.
+    /// Returns whether the cell was run, or the reason why it was not.
     pub(super) fn of_cell(cell: &Cell) -> Outcome {
         match &cell.error {
             Some(reason) => Outcome::NotRun(reason.clone()),

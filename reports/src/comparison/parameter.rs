@@ -17,7 +17,7 @@ pub struct Parameter {
     pub before: Vec<String>,
     /// Its value after, in words.
     pub after: String,
-    /// Number of cells.
+    /// Number of cells in which it differs.
     pub cells: usize,
 }
 

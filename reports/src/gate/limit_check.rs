@@ -24,7 +24,7 @@ pub struct Measurement {
     pub kept: bool,
     /// The measurement: microseconds or a number; for pairs, as a multiple of the bound.
     pub value: f64,
-    /// The bound; for pairs 1.
+    /// The bound, which is 1 for pairs.
     pub bound: f64,
     /// For pairs: the interval that covers the true median with 95 % confidence.
     #[serde(skip_serializing_if = "Option::is_none")]

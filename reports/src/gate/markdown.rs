@@ -191,7 +191,7 @@ fn details(finding: &Finding) -> String {
     text
 }
 
-/// Formats lines as a code block. Four blanks make one that untrusted text cannot close.
+/// Formats lines as a code block. Untrusted text cannot close a block that is indented by four blanks.
 fn preformatted<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     let lines = lines
         .into_iter()

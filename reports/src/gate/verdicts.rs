@@ -119,7 +119,7 @@ fn finding_about(cell: &Cell, kind: Kind, got: &str, affected: &[Affected<'_>]) 
     Some(finding)
 }
 
-/// Formats the number of affected runs, or returns nothing if the cell has only one run.
+/// Formats the number of affected runs. Returns an empty text if the cell has only one run.
 fn how_often(runs: u64, all: u64) -> String {
     match all {
         1 => String::new(),

@@ -74,7 +74,7 @@ struct Changed {
     item: String,
     before: Name,
     after: Name,
-    /// Whose fault the result after is.
+    /// The party at fault for the result after.
     after_tone: Tone,
     /// The verdict on each property, if there are several, and what the scenario expects.
     verdicts: Vec<ChangedVerdict>,

@@ -32,7 +32,7 @@ const MAX_TROUBLES: usize = 50;
 /// Maximum number of characters of a cell's name in links.
 const MAX_ID_LENGTH: usize = 100;
 
-/// Maximum number of sentences of advice. The code and the page of the cause say more.
+/// Maximum number of sentences of advice. The code and the page of the cause contain more.
 const MAX_ADVICE: usize = 3;
 
 pub(super) struct CellDetails {
@@ -116,10 +116,11 @@ pub(super) struct Story {
     pub(super) lines: Vec<StoryLine>,
 }
 
-/// A line of a story: its number if it is a deciding one, its time, if it begins with one, and the rest.
+/// A line of a story: its number if it is a deciding line, its time if it begins with a time, and the rest.
 pub(super) struct StoryLine {
     pub(super) number: Option<usize>,
-    /// Time of the event in nanoseconds since the run began. Lines without a number have it in milliseconds.
+    /// Time of the event in nanoseconds since the run began. For lines without a number, its resolution is a
+    /// millisecond.
     pub(super) at_ns: Option<u64>,
     pub(super) at: String,
     pub(super) text: Name,

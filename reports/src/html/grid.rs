@@ -18,7 +18,7 @@ pub(super) struct BackendGrid {
     pub(super) backend: Name,
     pub(super) locks: Vec<Name>,
     pub(super) families: Vec<FamilyRows>,
-    /// Number of scenarios that count and show a fault of its own, for each lock.
+    /// For each lock, the number of scenarios that count and in which the lock itself is at fault.
     pub(super) own_faults: Vec<usize>,
 }
 
@@ -182,7 +182,7 @@ fn take_green(families: &mut Vec<(Option<Family>, Vec<Row>)>) -> Option<FamilyRo
 /// Minimum number of green rows that are folded.
 const MIN_FOLDED: usize = 2;
 
-/// Returns the number of scenarios that count and show a fault of its own, for each of `locks` columns.
+/// Returns, for each of `locks` columns, the number of scenarios that count and in which the lock itself is at fault.
 fn own_faults(families: &[(Option<Family>, Vec<Row>)], locks: usize) -> Vec<usize> {
     let rows = || {
         let rows = families.iter().flat_map(|(_, rows)| rows);

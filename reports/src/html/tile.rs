@@ -19,7 +19,7 @@ pub(super) struct Tile {
     pub(super) headline: &'static str,
     /// The causes of the violations, worst first.
     pub(super) causes: String,
-    /// The fraction of runs with a violation, such as `2/3`, unless it occurred in all of them.
+    /// The fraction of runs with a violation, such as `2/3`, or `None` if all runs have it.
     pub(super) part: Option<String>,
     /// A description for readers who hover over the tile or cannot see it.
     pub(super) words: Name,

@@ -30,7 +30,7 @@ const MAX_LANES: usize = 400;
 const MAX_OVERLAPS: usize = 5_000;
 /// Maximum number of marks. Sales are dropped first.
 const MAX_MARKS: usize = 20_000;
-/// Maximum number of holds with tokens. If there are more, only overlapping holds have theirs.
+/// Maximum number of holds with tokens. If there are more, only overlapping holds have their tokens.
 const MAX_TOKENS: usize = 2_000;
 /// Maximum number of characters of a token.
 const MAX_TOKEN_LENGTH: usize = 40;

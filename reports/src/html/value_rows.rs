@@ -20,7 +20,7 @@ struct Piece {
     from_ns: u64,
     to_ns: u64,
     value: usize,
-    /// The worker that wrote the value. Omitted if the write was not observed, as is `wrote`, its command.
+    /// The worker that wrote the value. This field and `wrote`, the command, are omitted if the write was not observed.
     #[serde(skip_serializing_if = "Option::is_none")]
     who: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]

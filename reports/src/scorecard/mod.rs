@@ -55,8 +55,8 @@ pub struct Advice {
     pub words: String,
 }
 
-/// Returns the scenarios that do not distinguish the locks: their violations are outside of every lock, or every lock
-/// failed, several of them as expected.
+/// Returns the scenarios that do not distinguish the locks: every lock failed, either without being responsible, or
+/// with several locks failing as expected.
 fn unscored<'a>(cells: &[&'a Cell]) -> Vec<&'a str> {
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
     let is_unscored = |scenario: &&str| {

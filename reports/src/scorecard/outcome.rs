@@ -19,7 +19,7 @@ pub enum ScenarioScore {
     Outside,
     /// A client is responsible for the violation.
     Client,
-    /// Redis lost the lock, which relied on it.
+    /// Redis lost the key, and the lock relied on Redis.
     Redis,
     /// The history does not show who is responsible.
     Undetermined,

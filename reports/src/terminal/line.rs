@@ -86,7 +86,7 @@ impl Line {
                 .iter()
                 .all(|(_, text)| text.trim_start_matches(' ').is_empty());
             if begun && is_wider && is_blank {
-                // Blanks at the end of a full line are no further line.
+                // Blanks at the end of a full line do not begin another line.
                 continue;
             }
             if begun && is_wider {

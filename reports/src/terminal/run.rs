@@ -10,9 +10,9 @@ use super::{command, faults, figures, headline, story, timeline, verdicts};
 use crate::cell_status::overall;
 use crate::inert::Inert;
 
-/// Minimum width. A narrower terminal wraps the text itself.
+/// Minimum width in columns. A narrower terminal wraps the text itself.
 pub(super) const MIN_WIDTH: usize = 36;
-/// Maximum width, because longer lines are hard to read.
+/// Maximum width in columns, because longer lines are hard to read.
 pub(super) const MAX_WIDTH: usize = 200;
 
 /// Formats the report of a run for a terminal of `width` columns (clamped to 36 to 200). The answer comes last.

@@ -28,7 +28,7 @@ pub(super) struct Numbered<'a> {
     line: &'a str,
 }
 
-/// Returns the problems of a run that the answer names, each with its deciding lines, numbered throughout.
+/// Returns the problems that the answer names, each with its deciding lines. The lines are numbered consecutively.
 pub(super) fn numbered(record: &RunRecord) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
     let mut number = 0;
     let problems = problems(&record.verdicts).into_iter().take(MAX_PROBLEMS);

@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
 
 /// Checks that a fault of clocks shifts them.
 pub(super) fn must_move(plan: &FaultPlan, _: &Topology, _: &Workload) -> Result<(), Problem> {
-    // A span relative to the lease is zero only if its factor is, so any lease will do.
+    // A span relative to the lease is zero only if its factor is zero, so any lease will do.
     let is_zero = |by: crate::SignedDuration| by.span.resolve(Duration::from_secs(1)).is_zero();
     match plan.by {
         Some(by) if is_zero(by) => {

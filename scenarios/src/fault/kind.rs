@@ -33,7 +33,7 @@ macro_rules! enum_of_kinds {
     };
 }
 // The table of kinds, in the order in which errors list them. A new kind is a line here, a file with its `mod` line,
-// and a row in `docs/scenarios.md`. What it means for a verdict is stated by the fields of `Kind`.
+// and a row in `docs/scenarios.md`. The fields of `Kind` state what a kind means for a verdict.
 enum_of_kinds! {
     PauseClient: pause_client,
     PauseTask: pause_task,

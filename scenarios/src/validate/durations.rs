@@ -1,4 +1,4 @@
-//! Checks of durations. Absolute ones are bounded by the parser; relative ones can be bounded only once the lease is
+//! Checks of durations. The parser limits absolute durations; relative durations can be limited only once the lease is
 //! known.
 
 use std::time::Duration;

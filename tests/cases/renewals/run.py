@@ -2,7 +2,7 @@
 
 The variable SEEDS sets the number of runs of each case, JOBS the number of cases at a time.
 
-Exit status 1: a case is wrong. A run that the machine spoiled (`unknown`) is repeated, up to three times.
+The exit status is 1 if a case is wrong. A run that is `unknown` because of the machine is repeated up to three times.
 """
 import concurrent.futures
 import json
@@ -30,7 +30,7 @@ def caused(run, *causes):
     return any(verdict.get("cause") in causes for verdict in run["verdicts"].values())
 
 
-# name: lock, scenario, what must come out
+# name: lock, scenario, required result
 CASES = {
     "correct-stuck": ("half-pace", "stuck-holder", lambda r: r["verdicts"]["claims"]["status"] == "held"),
     "correct-late-grant-reply": ("correct", "late-grant-reply", all_held),

@@ -2,7 +2,7 @@
 
 The variable SEEDS sets the number of runs of each case, JOBS the number of cases at a time.
 
-Exit status 1: a case is wrong. A run that the machine spoiled (`unknown`) is repeated, up to three times.
+The exit status is 1 if a case is wrong. A run that is `unknown` because of the machine is repeated up to three times.
 """
 import concurrent.futures
 import json
@@ -27,9 +27,9 @@ def all_held(verdicts):
     return all(verdicts[name]["status"] == "held" for name in JUDGED)
 
 
-NAMED = r"(?!undetermined$|outlived-lease$)[a-z-]+"  # a cause that says what happened
+NAMED = r"(?!undetermined$|outlived-lease$)[a-z-]+"  # a specific cause
 
-# name: lock, options, renews, scenario, what must come out
+# name: lock, options, renews, scenario, required result
 CASES = {
     "handover": ("handover", {}, False, "calm", all_held),
     "handover-pause": ("handover", {}, False, "stale-delete", all_held),
@@ -70,8 +70,8 @@ def run(picklock, workdir, case, seed):
     return json.loads(done.stdout)["verdicts"]
 
 
-# The number of runs for a case in which two clients must act within a round trip of each other. A run in which they did not
-# meet is held, and shows nothing.
+# Number of runs for a case in which two clients must act within a round trip of each other. If they do not, the run is
+# held, and shows nothing.
 MET_BY_CHANCE = {"break-together": 10}
 
 

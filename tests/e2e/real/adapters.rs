@@ -121,7 +121,7 @@ fn a_worker_that_hangs_inside_its_section() {
     troubled(against("hang.py", "release"), Some("hung"), "worker 0 hung");
 }
 
-/// Nothing resumes them, also not in the final inspection, which asks a new worker.
+/// Nothing resumes them, not even the final inspection, which asks a new worker.
 #[test]
 fn worker_that_stops_itself_is_ended_without_a_rerun() {
     let stops = ["acquire", "release", "release child"];

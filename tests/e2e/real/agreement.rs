@@ -17,8 +17,8 @@ use picklock_scenarios::{BackendName, Expectation};
 use crate::running::CHANCES;
 use crate::slots::{Slot, TABLE};
 
-/// Number of seeds that show the possible outcomes in the simulation. With it, an outcome of one run in a hundred is
-/// missed in fewer than one comparison in a hundred.
+/// Number of seeds that show the possible outcomes in the simulation. With this number, an outcome that one run in a
+/// hundred has is missed in fewer than one comparison in a hundred.
 pub const MANY: u64 = 500;
 
 /// Seed of the runs that are compared.

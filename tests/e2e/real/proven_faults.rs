@@ -163,7 +163,7 @@ fn a_crash_reaches_the_process_behind_a_wrapper() {
     let run = picklock(&line).start();
     let pid = run.pid();
     let outcome = run.finish();
-    // A stalled machine makes it unknown.
+    // A stalled machine makes the verdict unknown.
     assert!(matches!(outcome.code, Some(0 | 3)), "{}", outcome.all());
     assert_eq!(marked(pid), [0; 0]);
     let trouble = outcome.document()["trouble"].to_string();

@@ -15,6 +15,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::is_long;
 use crate::running::{REPEATS, picklock, was_too_busy};
 
 /// The example of a language, and how to break it.
@@ -299,9 +300,11 @@ fn from_green_to_red(
 /// Few scenarios, of which the last shows that a release deletes any client's lock.
 const FEW: Option<&str> = Some("scenarios = [\"calm\", \"gc-pause\"]");
 
+/// Runs the whole profile of the gate in the longer tier.
 #[test]
 fn workflow_for_github_goes_green_and_red() {
-    from_green_to_red("github", &PYTHON, None, Machine::github);
+    let scenarios = FEW.filter(|_| !is_long());
+    from_green_to_red("github", &PYTHON, scenarios, Machine::github);
 }
 
 #[test]

@@ -165,7 +165,7 @@ struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// Records requests, in upper case.
+    /// Records requests, which must be in upper case.
     fn record(&self, requests: &[u8]) {
         let has = |words: &[&[u8]]| {
             let mut words = words.iter();

@@ -2,8 +2,8 @@
 //! port, as Sentinels send them.
 //!
 //! The address of a server of the run is replaced with that of the worker's link to it. Other servers, such as
-//! replicas, are left out: their addresses were not agreed to, and traffic to them would bypass the proxy. Other
-//! addresses in the description of a server, such as its host name, are left out, too.
+//! replicas, are left out: the user has not agreed to their addresses, and traffic to them would bypass the proxy.
+//! Other addresses in the description of a server, such as its host name, are left out, too.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -119,7 +119,7 @@ pub(in crate::proxy) struct Keys {
 }
 
 impl Keys {
-    /// Prepares the names. A key's number is its index in `names`. An empty name matches nothing.
+    /// Prepares the search for these names. A key's number is its index in `names`. An empty name matches nothing.
     pub(in crate::proxy) fn new(names: &[String]) -> Self {
         let mut finders: Vec<_> = (0_u32..)
             .zip(names)

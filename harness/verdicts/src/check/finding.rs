@@ -61,8 +61,8 @@ pub struct WrongStock {
     pub left: i64,
 }
 
-/// A command that took the lock of another client, or prolonged it: of a release that succeeded after the lock had been
-/// granted to another client, or of a renewal.
+/// A command that took or prolonged another client's lock. It belongs to a release that succeeded after the lock had
+/// been granted to another client, or to a renewal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ForeignTaking {
     /// The lock, by its position in `Header::keys`.
@@ -73,7 +73,7 @@ pub struct ForeignTaking {
     pub owner: u64,
     /// When the owner's ownership began: its grant or, with key history, the writing of its value.
     pub owned_ns: u64,
-    /// When the release was sent, or the command took effect if it was of no release.
+    /// When the release was sent, or when the command took effect if it belongs to no release.
     pub sent_ns: u64,
     /// When the last command of the release was sent or, with key history, when the command changed the value.
     pub took_effect_ns: u64,

@@ -69,11 +69,10 @@ pub enum InconclusiveReason {
         waited_ns: u64,
         fault: String,
     },
-    /// A fault of nodes lasted longer than the scenario specifies, and longer than the hold during which it should have
-    /// ended.
+    /// A fault lasted longer than the scenario specifies, and longer than the hold during which it should have ended.
     #[error("a fault lasted too long: {fault} lasted {lasted:.3} s in total, {late:.3} s more than its scenario says, \
-         and the client that held the lock when it began had left before it was over: {RERUN}, or use a longer lease \
-         (`--ttl`)",
+         and the client that held the lock when it should have ended had left before it did: {RERUN}, or use a \
+         longer lease (`--ttl`)",
         lasted = seconds(*.lasted_ns),
         late = *.late_ms as f64 / 1e3)]
     FaultOverran {

@@ -67,7 +67,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         checkers.step(end_ns, attempt, step);
     });
     let invalid = run_validity.result(end_ns, tracker.under_way());
-    // The attempts of a long history need as much memory as what follows.
+    // Free the attempts of a long history first, because the following steps need as much memory.
     drop(tracker);
     evidence.timeline.set_holds(holds.finish(history));
     (checkers.finish(&evidence.timeline), invalid)

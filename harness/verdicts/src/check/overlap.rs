@@ -92,7 +92,7 @@ pub(super) fn judge_overlaps(
             let at_ns = latest.part.from_ns;
             let together = || parts[..=index].iter().filter(|part| part.contains(at_ns));
             let is_too_much = |others: u64| others + u64::from(later.weight) > u64::from(capacity);
-            // One other hold may weigh too much by itself, as always for a lock with one holder.
+            // A single other hold may already weigh too much, as it always does for a lock with one holder.
             let is_violated = is_too_much(u64::from(latest.other.weight))
                 || is_too_much(together().map(|part| u64::from(part.other.weight)).sum());
             if !is_violated {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// Returns the time, the earlier holders and the later one of the first violation, or `None` if there is none.
+    /// Returns the time of the first violation, the earlier holders and the later holder, or `None` if there is none.
     fn first(holds: &[Hold], capacity: u32) -> Option<(u64, Vec<u64>, u64)> {
         let end_ns = |hold: &Hold| hold.end_ns;
         let judgement =

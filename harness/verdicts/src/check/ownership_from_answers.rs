@@ -2,7 +2,7 @@
 //!
 //! `released: true` claims "I owned the lock until now, and it is free". Let x be the time at which the last command of
 //! that release that names the lock's key was sent (or, without a command log, when the release was sent). The claim is
-//! `false` if another hold of that key
+//! false if another hold of that key
 //!
 //! - began strictly before x,
 //! - was not released and not ended by a kill until strictly after x, and

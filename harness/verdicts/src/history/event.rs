@@ -258,8 +258,9 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         waiting: Option<usize>,
     },
-    /// A fault on nodes lasted `late_ms` milliseconds longer than its scenario plans, because a server was slow to
-    /// stop or to come back. Recorded just before its `FaultEnded`. Times below a tenth of a lease are not recorded.
+    /// A fault of nodes, or a frozen worker, lasted `late_ms` milliseconds longer than its scenario plans, because a
+    /// server or the worker was slow to stop or to come back. Recorded just before its `FaultEnded`. Times below a
+    /// tenth of a lease are not recorded.
     FaultOverran { id: u32, late_ms: u64 },
     /// A planned fault did not take effect: this backend does not support it, it failed, or its trigger never fired.
     FaultMissed {
@@ -305,7 +306,7 @@ pub enum EventKind {
     /// verdicts rest on the driver's events.
     KeyHistoryIncomplete {
         reason: String,
-        /// Whether the servers were observed, and did not report everything that happened to their keys.
+        /// Whether the servers were observed but did not report everything that happened to their keys.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         has_gap: bool,
     },

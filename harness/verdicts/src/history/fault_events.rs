@@ -15,7 +15,7 @@ pub struct Belated {
 /// The shift that a fault applies to wall clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockShift {
-    /// Nanoseconds; positive shifts the clock forward, negative back. Shifts of one clock add up.
+    /// The shift in nanoseconds: positive if forward, negative if back. Shifts of one clock add up.
     pub by_ns: i64,
     /// Whether the shift is permanent. The end of such a fault only means that it has been applied.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -1,10 +1,10 @@
-//! Corrects the attempt of changes that belong to another attempt than the proxy named.
+//! Corrects the attempt of changes that belong to an attempt other than the one that the proxy named.
 //!
 //! The proxy attributes a command to the request that its client was handling. Three kinds of commands belong to
 //! another attempt:
 //!
-//! - A command on the key of another lock than the client has requested comes from an earlier attempt that the client
-//!   has given up: a program may answer a request when its own timer fires, while the library continues the attempt.
+//! - A command on the key of a lock that the client is not requesting comes from an earlier attempt that the client has
+//!   given up: a program may answer a request when its own timer fires, while the library continues the attempt.
 //! - If the client holds a lock while it requests another lock, a command on the key of the held lock is a background
 //!   renewal.
 //! - A release, or an attempt that undoes itself, may pass the lock on: it writes the token of a waiting client into
@@ -277,9 +277,8 @@ impl<'a> AttemptCorrection<'a> {
         }
     }
 
-    /// Returns the attempt whose command added this element to a collection. If the attempt to which the proxy
-    /// attributed the command was granted another token, the command is a late one of an attempt that its client has
-    /// given up.
+    /// Returns the attempt whose command added this element to a collection. If the attempt to which the command was
+    /// attributed was granted another token, the command is a late command of an attempt that its client has given up.
     fn adder(&self, element: &str, command: &KeyCommand) -> u64 {
         let token = self.tokens.get(&command.op);
         let attempt = self.attempts.get(&command.op);

@@ -11,7 +11,7 @@
 //!
 //! A lock may have several keys. Its permits are in the collection that named the tokens of the most grants when they
 //! arrived. If there is such a collection, the other keys do not hold permits, even if they contain tokens: a waiting
-//! client may store the token in another key with which it is granted the lock later.
+//! client may store in another key the token with which it is granted the lock later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -69,7 +69,7 @@ pub struct SkippedCell {
 pub struct CellSetting {
     /// The kind of problem that the scenario is about.
     pub family: Family,
-    /// The cost of a lock that the scenario measures; absent if it measures none in particular.
+    /// The cost of a lock that the scenario measures; absent if it measures no particular cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Measure>,
     /// Number of independent nodes that the lock was given.
@@ -277,7 +277,7 @@ impl Cell {
 }
 
 impl Mismatch {
-    /// Returns `true` if the verdict is conclusive. An inconclusive one proves nothing against the lock.
+    /// Returns `true` if the verdict is conclusive. An inconclusive verdict proves nothing against the lock.
     pub fn is_judged(&self) -> bool {
         self.got.status != Status::Unknown
     }

@@ -40,7 +40,7 @@ impl LastAnswer {
         self.since_ns
     }
 
-    /// Records that the message itself shows that it was not written before this time.
+    /// Records that, according to its contents, the message was not written before this time.
     pub(super) fn record_earliest_writing(&mut self, not_before_ns: u64) {
         self.since_ns = self.since_ns.max(not_before_ns);
     }

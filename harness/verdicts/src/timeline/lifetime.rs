@@ -5,7 +5,7 @@ use super::nanoseconds::ms;
 /// The lifetime of a value that an attempt wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lifetime {
-    /// The key cannot hold the lock, so its lifetime says nothing about the lease.
+    /// The key cannot hold the lock, so its lifetime shows nothing about the lease.
     NotOfLock,
     /// The value never expires.
     Endless,

@@ -123,7 +123,7 @@ fn lease_with_an_uncertain_report_time_ends_with_its_key() {
     // The key lives longer than the lock reports.
     let over = (170, 200, LeaseState::Over);
     assert_eq!(late(900), [(75, 155, LeaseState::Running), open(170), over]);
-    // The certain part of the report counts, although the key is gone.
+    // According to the report, the lease certainly lasts until 155 ms, although its key expires at 100 ms.
     let over = (155, 200, LeaseState::Over);
     assert_eq!(late(40), [(75, 155, LeaseState::Running), over]);
 }

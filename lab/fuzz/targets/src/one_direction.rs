@@ -12,8 +12,8 @@ use tokio::net::{TcpListener, TcpStream};
 /// Sizes of the pieces, in bytes.
 const PIECES: [usize; 3] = [usize::MAX, 1, 7];
 
-/// Why a link stops parsing requests after a request whose answers are not replies. Requests that arrived together with
-/// that request were already parsed.
+/// The reason that a link gives when it stops parsing after a request whose replies it cannot predict, such as `PSYNC`.
+/// Requests that arrived together with that request were already parsed.
 const UNPREDICTABLE: &str = "replies that cannot be matched to requests";
 
 /// How a link parsed the bytes.

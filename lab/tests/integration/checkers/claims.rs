@@ -152,9 +152,9 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
     (found.len() as u64, found.into_iter().min())
 }
 
-/// Returns `true` if a grant can rest on the values of earlier attempts: they name its token, or the attempt of the
-/// last one was answered, or its answer may have come after the new request. (The faults of these histories delay no
-/// answer.)
+/// Returns `true` if a grant can rest on the values of earlier attempts: they name the grant's token, or the attempt
+/// that wrote the last of them was answered, or its answer may have arrived after the new request. (The faults of these
+/// histories delay no answer.)
 fn may_rest_on(events: &[Event], index: usize, op: u64, kept: &[Own<'_>]) -> bool {
     let EventKind::Granted { token, .. } = &events[index].what else {
         return false;

@@ -128,7 +128,7 @@ pub(super) fn lasting(history: &History, index: usize, op: u64) -> usize {
     nodes.len()
 }
 
-/// Returns `true` if this event removes the attempt's own value in order to release it.
+/// Returns `true` if this event removes the attempt's own value in order to release the lock.
 fn removed_own(events: &[Event], index: usize, op: u64) -> bool {
     let Some((place, value, ..)) = change(&events[index]) else {
         return false;

@@ -35,7 +35,7 @@ fn thefts(events: &[Event]) -> Vec<u64> {
         let prolongs = same && due_ns(change(event)?.2, event.at_ns) > expires_at_ns;
         let acquires = by.phase == Phase::Acquire;
         let lease_runs = runs(&events[..*index], author.op, event.at_ns);
-        // An attempt that had taken the key and prolongs the value there now renews it.
+        // If the attempt had taken the key before and now prolongs the value in it, the command is a renewal.
         let had_taken = (0..*index).any(|earlier| {
             command(&events[earlier])
                 .is_some_and(|own| (own.op, own.phase) == (by.op, Phase::Acquire))

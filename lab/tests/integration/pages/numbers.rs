@@ -15,7 +15,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Returns the number as prose has it: a word up to twenty.
+/// Returns the number as it is written in prose: as a word up to twenty.
 fn in_prose(number: usize) -> String {
     const WORDS: [&str; 20] = [
         "one",
@@ -79,7 +79,7 @@ impl Stated {
         }
     }
 
-    /// Returns the text with the right number in the place of the one that it states. The number keeps its case.
+    /// Returns the text with the stated number replaced by the right one. The number keeps its case.
     fn corrected(&self, text: &str) -> Option<String> {
         text.match_indices(self.before).find_map(|(at, before)| {
             let start = at + before.len();

@@ -3,7 +3,7 @@
 //! | open | read as |
 //! |---|---|
 //! | holds that weigh too much | their sum at the beginning of one of them, with half-open intervals; a hold of zero length counts strictly inside others |
-//! | a leader's hold | from the election to the end of its last act that the lock allowed; a term without an act is no hold |
+//! | a leader's hold | from the election to the end of its last act that the lock allowed; a term without an act is not a hold |
 //! | several violations | the earliest; the final inspection comes last |
 //! | more permits than there are for the client of the final inspection | `exclusion` only, because it is one client |
 //! | a permit too many after a fault took a key away | the fault may be the cause |

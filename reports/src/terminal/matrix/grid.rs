@@ -34,9 +34,9 @@ const NAMED_OF_MANY: usize = 8;
 /// Scenarios of one family that look alike.
 struct Row<'a> {
     family: Option<Family>,
-    /// At least one. The first names the row.
+    /// The names of the scenarios, at least one. The first name stands for the row.
     scenarios: Vec<&'a str>,
-    /// Glyph of each cell, whether its result is unexpected, and the causes of the row.
+    /// The lock and the glyph of each cell, whether the result is unexpected, and the causes of the row.
     signature: (Vec<(&'a str, &'static str, bool)>, BTreeSet<Cause>),
 }
 

@@ -112,7 +112,7 @@ pub(in crate::check) fn names_permit(span: &ValueSpan, hold: &Hold) -> bool {
     matches!(span.key, KeyName::Permit { .. }) && names_token(&span.value, &hold.token)
 }
 
-/// Returns `true` if the attempt wrote the value with which it had taken the lock again at `at_ns`.
+/// Returns `true` if, at `at_ns`, the attempt wrote again the value with which it had taken the lock.
 pub(in crate::check) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: u64) -> bool {
     let mut own_spans = (spans.iter()).filter(|span| span.is_of(by.worker, by.op));
     let written = own_spans

@@ -268,8 +268,8 @@ impl LostOwnership<'_> {
         is_known.then(|| expiry.expires_at_ns())
     }
 
-    /// Returns why a client overwrote a value that still existed. A renewal that arrives during the release writes the
-    /// value again with which the attempt had taken the lock.
+    /// Returns why a client overwrote a value that still existed. A renewal that arrives during the release writes
+    /// again the value with which the attempt had taken the lock.
     fn cause_of_overwriting(&self, by: &KeyCommand, span: &ValueSpan, earlier: &Hold) -> Cause {
         match by.phase {
             Phase::Idle | Phase::Extend => Cause::PhantomExtend,

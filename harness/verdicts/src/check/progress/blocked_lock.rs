@@ -233,8 +233,8 @@ impl<'a> BlockedLock<'a> {
             Some(first) if first.at_ns > at_ns => Some(first.due_ns.saturating_sub(span.from_ns)),
             Some(_) => None,
         };
-        // A value that is gone kept the lock for too long only if it was there for longer than the lease, and if the
-        // rest of the wait alone was not too long.
+        // A value that is gone explains the wait only if it existed for longer than the lease, and if the wait after
+        // its end was not too long by itself.
         let is_too_long = |written_ns: u64| {
             let margin_ns = ms(self.history.header.declares.lease_margin_ms);
             let longest_ns = owner.ttl_ns.saturating_add(margin_ns);
@@ -346,7 +346,7 @@ impl<'a> BlockedLock<'a> {
     }
 
     /// Returns the number of attempts during the wait that had a quorum, and gave it back without a grant. Returns 0 if
-    /// there were fewer than two, because one may have had its reasons.
+    /// there were fewer than two, because a single attempt may have had a reason.
     pub(in crate::check) fn returned(&self) -> usize {
         let gave_back = self.values.iter().copied().filter(|span| took_back(span));
         let taken = nodes_by_attempt(gave_back);

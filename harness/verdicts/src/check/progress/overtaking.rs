@@ -80,7 +80,7 @@ impl Overtaking {
         }
     }
 
-    /// Counts a reader that has waited since `since_ns` and is in now.
+    /// Counts a reader that has waited since `since_ns` and has now been let in.
     fn let_in(&mut self, at_ns: u64, key: u32, since_ns: u64, max: u32) {
         let keeps_away = |targets: &Targets, worker: &usize| {
             targets.has_nodes || targets.workers.contains(worker)
@@ -139,8 +139,8 @@ impl Overtaking {
         self.waits.values_mut().for_each(|wait| wait.overtakes = 0);
     }
 
-    /// Returns `of_waits`, unless it shows no violation and there were too many overtakes: then returns the judgement
-    /// of the overtakes.
+    /// Returns the judgement of the overtakes if there were too many of them and `of_waits` shows no violation.
+    /// Otherwise returns `of_waits`.
     pub(in crate::check) fn judge(self, of_waits: Judgement) -> Judgement {
         if matches!(of_waits, Judgement::Violated { .. }) || self.found.is_empty() {
             return of_waits;

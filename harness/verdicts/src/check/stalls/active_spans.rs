@@ -28,12 +28,30 @@ pub(in crate::check) struct ActiveSpans {
 #[derive(Debug)]
 struct Fault {
     detail: String,
-    /// Whether the fault affects nodes.
-    affects_nodes: bool,
+    target: Target,
     began_ns: u64,
     serial: u64,
-    /// Latest end among the holds that were in progress when the fault began, or `None` if none of them has ended.
+    /// Latest end among the holds that the fault is meant to meet, or `None` if none of them has ended.
     left_ns: Option<u64>,
+}
+
+/// What a fault affects. It decides which holds the fault is meant to meet when it ends.
+#[derive(Debug)]
+enum Target {
+    /// The fault is meant to end while a client that held the lock when it began still holds it.
+    Nodes,
+    /// The fault is meant to end while another client holds the lock.
+    Workers(Vec<usize>),
+}
+
+impl Fault {
+    /// Returns `true` if the fault is meant to end during the hold of `worker` that has this serial number.
+    fn meets(&self, worker: usize, begun: u64) -> bool {
+        match &self.target {
+            Target::Nodes => begun < self.serial,
+            Target::Workers(workers) => !workers.contains(&worker),
+        }
+    }
 }
 
 impl ActiveSpans {
@@ -50,7 +68,7 @@ impl ActiveSpans {
                 };
                 self.held_until_ns = Some(at_ns);
                 for fault in self.faults.values_mut().take(MAX_TRACKED_FAULTS) {
-                    if begun < fault.serial {
+                    if fault.meets(attempt.worker, begun) {
                         fault.left_ns = Some(at_ns);
                     }
                 }
@@ -62,12 +80,21 @@ impl ActiveSpans {
     pub(in crate::check) fn event(&mut self, event: &Event) {
         match &event.what {
             EventKind::FaultBegan {
-                id, detail, nodes, ..
+                id,
+                detail,
+                workers,
+                nodes,
+                ..
             } => {
                 self.serial += 1;
+                let target = if nodes.is_empty() {
+                    Target::Workers(workers.clone())
+                } else {
+                    Target::Nodes
+                };
                 let fault = Fault {
                     detail: detail.clone(),
-                    affects_nodes: !nodes.is_empty(),
+                    target,
                     began_ns: event.at_ns,
                     serial: self.serial,
                     left_ns: None,
@@ -98,19 +125,22 @@ impl ActiveSpans {
     /// Returns the reason if a fault that ends `late_ms` milliseconds too late invalidates the run, or `None` if it
     /// does not.
     ///
-    /// The run is invalid if the clients that held the lock when the fault began left before the fault was over, but
-    /// after it should have been over. For example, a scenario that restarts a server needs the server back while such
-    /// a client still holds the lock. Only then does the run show whether the server lost the lock.
+    /// The run is invalid if the clients whose holds the fault is meant to meet left before the fault was over, but
+    /// after it should have been over. For example, a scenario that restarts a server needs the server back while the
+    /// client that held the lock before still holds it: only then does the run show whether the server lost the lock.
+    /// A scenario that freezes a holder needs it back while its successor holds the lock: only then does the run show
+    /// whether a late release removes a successor's lock.
     pub(in crate::check) fn overran(
         &self,
         id: u32,
         at_ns: u64,
         late_ms: u64,
     ) -> Option<InconclusiveReason> {
-        let fault = self.faults.get(&id).filter(|fault| fault.affects_nodes)?;
+        let fault = self.faults.get(&id)?;
         let due_ns = at_ns.saturating_sub(ms(late_ms));
         let left_too_early = fault.left_ns.is_some_and(|left_ns| left_ns >= due_ns);
-        let is_held = || self.holds.values().any(|begun| *begun < fault.serial);
+        let mut holds = self.holds.iter();
+        let mut is_held = || holds.any(|((worker, _), begun)| fault.meets(*worker, *begun));
         (left_too_early && !is_held()).then(|| InconclusiveReason::FaultOverran {
             fault: fault.detail.clone(),
             lasted_ns: at_ns.saturating_sub(fault.began_ns),

@@ -43,7 +43,7 @@ fn change(worker: usize, op: u64, phase: Phase, key: u32, value: Option<&str>) -
     }
 }
 
-/// Returns worker, attempt and value of each change.
+/// Returns the worker, the attempt and the value of each change.
 fn attributed(all: Vec<EventKind>) -> Vec<(usize, u64, Option<String>)> {
     let events = all.into_iter().zip(0..);
     let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
@@ -107,8 +107,8 @@ fn value_passed_on_by_a_release_belongs_to_the_queued_client() {
     assert_eq!(passed_on, [(0, 1, None), (1, 2, Some("token-b".into()))]);
 }
 
-/// The command that queued the token was late, so that the client was busy with its next attempt. The release of
-/// that attempt passes the lock on to the client's own earlier attempt, which waits no more.
+/// The command that queued the token was late, so that the client was busy with its next attempt. The release of that
+/// attempt passes the lock on to the client's own earlier attempt, which no longer waits.
 #[test]
 fn token_queued_by_a_late_command_belongs_to_its_own_attempt() {
     for (attributed_to, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
