@@ -13,7 +13,7 @@ use crate::history::{Event, EventKind};
 struct Inside {
     /// Number of grants before the client's own grant.
     order: u64,
-    key: u32,
+    lock: u32,
     /// Whether the client has changed only one half so far.
     is_changing: bool,
     /// Whether the client has read only one half so far.
@@ -31,11 +31,11 @@ pub(super) struct TornReads {
 
 impl TornReads {
     /// Handles the beginning of a hold.
-    pub(super) fn begun(&mut self, op: u64, key: u32) {
+    pub(super) fn begun(&mut self, op: u64, lock: u32) {
         self.granted += 1;
         let inside = Inside {
             order: self.granted,
-            key,
+            lock,
             ..Inside::default()
         };
         self.inside.insert(op, inside);
@@ -70,11 +70,11 @@ impl TornReads {
         None
     }
 
-    fn begin_reading(&mut self, op: u64, key: u32) {
+    fn begin_reading(&mut self, op: u64, lock: u32) {
         let changing = self
             .inside
             .iter()
-            .filter(|(other, it)| **other != op && it.key == key && it.is_changing);
+            .filter(|(other, it)| **other != op && it.lock == lock && it.is_changing);
         let writers = changing.map(|(other, _)| *other).collect();
         if let Some(reader) = self.inside.get_mut(&op) {
             (reader.is_reading, reader.writers) = (true, writers);
@@ -82,11 +82,11 @@ impl TornReads {
     }
 
     /// Records that a writer changes the value while others are reading it.
-    fn meet(&mut self, writer: u64, key: u32) {
+    fn meet(&mut self, writer: u64, lock: u32) {
         let readers = self
             .inside
             .iter_mut()
-            .filter(|(op, it)| **op != writer && it.key == key && it.is_reading);
+            .filter(|(op, it)| **op != writer && it.lock == lock && it.is_reading);
         for (_, reader) in readers {
             reader.writers.insert(writer);
         }
