@@ -227,7 +227,7 @@ impl Outstanding {
 
 /// The state of one lock, for the property `progress`.
 #[derive(Debug, Clone, Default)]
-pub(in crate::check) struct WantedKey {
+pub(in crate::check) struct WantedLock {
     pub outstanding: Outstanding,
     /// Whether the current starvation has been reported.
     pub starved: bool,
@@ -244,19 +244,19 @@ pub(in crate::check) struct WantedKey {
     pub probe_granted: Option<bool>,
 }
 
-impl WantedKey {
+impl WantedLock {
     /// Creates the states of all locks of a run. With a declared margin, their keys live for longer than the leases.
     pub fn all(header: &Header) -> Vec<Self> {
         let margin_ms = header.declares.lease_margin_ms;
-        let mut key = WantedKey {
+        let mut lock = WantedLock {
             is_semaphore: header.capacity > 1,
-            ..WantedKey::default()
+            ..WantedLock::default()
         };
         if margin_ms > 0 {
-            key.outstanding
+            lock.outstanding
                 .rounded_up(ms(header.ttl_ms.saturating_add(margin_ms)));
         }
-        vec![key; header.keys.len()]
+        vec![lock; header.keys.len()]
     }
 
     /// Records that the lock's key was left after the run. A lifetime of -1 means that it never expires.
@@ -268,13 +268,13 @@ impl WantedKey {
     }
 
     /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.
-    pub fn unexpiring(&self, key: u32) -> Option<Starvation> {
+    pub fn unexpiring(&self, lock: u32) -> Option<Starvation> {
         let at_ns = self.unexpiring_ns?;
         if self.probe_granted == Some(true) || self.starved {
             return None;
         }
         Some(Starvation {
-            lock: key,
+            lock,
             from_ns: at_ns,
             until_ns: at_ns,
             worker: None,

@@ -13,7 +13,7 @@ impl Progress {
         work: impl FnOnce(&mut Deadlocks, &dyn Fn(u64, u64) -> u64),
     ) {
         // A client that never holds two locks cannot close a cycle.
-        if self.keys.len() < 2 || self.admits_many_holders {
+        if self.locks.len() < 2 || self.admits_many_holders {
             return;
         }
         let mut deadlocks = std::mem::take(&mut self.deadlocks);
@@ -42,7 +42,7 @@ impl Progress {
             let by = StarvationReason::FreezeBreach;
             return Judgement::Unknown(InconclusiveReason::Starved { by });
         }
-        let state = &self.keys[first.lock as usize];
+        let state = &self.locks[first.lock as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
         // If no key was left and the probe was not granted the lock, an attempt in doubt does not explain the wait.
         let is_key_explained = state.left || state.probe_granted == Some(true);
