@@ -1,4 +1,4 @@
-//! Holds of one key that together weigh more than the lock's capacity.
+//! Holds of one lock that together weigh more than the lock's capacity.
 //!
 //! A lock with one holder has the capacity 1, and every hold of it weighs 1, so any two holds that overlap are too
 //! many. The capacity of a semaphore is the number of permits that it may grant at the same time.
@@ -12,7 +12,7 @@ use crate::timeline::{Hold, Lease, work_count};
 /// found, and the number of violations is a lower bound.
 const MAX_COMPARED: usize = 256;
 
-/// Calls `on_hold` with every hold, and with the earlier holds of its key that had not ended when it began.
+/// Calls `on_hold` with every hold, and with the earlier holds of its lock that had not ended when it began.
 ///
 /// `holds` must be in the order in which they began. `until_ns` returns the time from which a hold no longer counts:
 /// its end, or the end of its lease. Each hold is compared with its concurrent holds, but with at most [`MAX_COMPARED`]
@@ -66,7 +66,7 @@ impl SharedPart<'_> {
     }
 }
 
-/// Judges a property that requires that overlapping holds of a key together weigh at most `capacity`.
+/// Judges a property that requires that overlapping holds of a lock together weigh at most `capacity`.
 ///
 /// `until_ns` returns the time until which a hold can overlap with later holds. `shared` adds the parts in which an
 /// earlier and a later hold overlap. It is a violation if the holds weigh too much at the beginning of such a part.

@@ -106,12 +106,12 @@ impl Checker for Once {
         let holds = timeline.holds();
         let (mut found, mut undecided) = (Vec::new(), None);
         let skips = skipped::Skips::new(&self.recorded, timeline);
-        for key in 0..self.recorded.keys {
+        for lock in 0..self.recorded.locks {
             for tick in 1..=schedule.ticks {
                 let none = Tick::default();
-                let of_tick = self.recorded.ticks.get(&(key, tick)).unwrap_or(&none);
+                let of_tick = self.recorded.ticks.get(&(lock, tick)).unwrap_or(&none);
                 let seen = match of_tick.jobs.len() {
-                    0 => skips.skipped(key, tick),
+                    0 => skips.skipped(lock, tick),
                     _ => self.rerun(tick, &of_tick.jobs, holds),
                 };
                 match seen {

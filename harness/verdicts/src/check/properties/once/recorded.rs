@@ -14,7 +14,7 @@ pub(super) struct Job {
     pub(super) op: u64,
 }
 
-/// The recorded events of one tick of one key.
+/// The recorded events of one tick of one lock.
 #[derive(Debug, Default)]
 pub(super) struct Tick {
     pub(super) jobs: Vec<Job>,
@@ -26,7 +26,7 @@ pub(super) struct Tick {
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) schedule: Option<TickSchedule>,
-    pub(super) keys: u32,
+    pub(super) locks: u32,
     pub(super) workers: usize,
     pub(super) ttl_ns: u64,
     /// How long a value can exist after its last renewal, in nanoseconds.
@@ -36,7 +36,7 @@ pub(super) struct Recorded {
     pub(super) spare_nodes: usize,
     /// The latest tick of each worker.
     pub(super) current: HashMap<usize, u64>,
-    /// The records by key and tick.
+    /// The records by lock and tick.
     pub(super) ticks: BTreeMap<(u32, u64), Tick>,
     /// The stalls of the harness, the nodes and the workers: the start and the end of each, in nanoseconds.
     pub(super) stalls: Vec<(u64, u64)>,
@@ -47,7 +47,7 @@ impl Recorded {
         let quorum = header.quorum.unwrap_or(header.nodes / 2 + 1);
         Recorded {
             schedule: header.schedule,
-            keys: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
+            locks: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
             workers: header.workers,
             ttl_ns: ms(header.ttl_ms),
             lease_ns: ms(header

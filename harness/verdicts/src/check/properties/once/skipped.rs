@@ -21,7 +21,7 @@ use crate::timeline::{
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     op: u64,
-    key: u32,
+    lock: u32,
     from_ns: u64,
     until_ns: u64,
 }
@@ -57,7 +57,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             let until_ns = recorded.taken_until_ns(hold, releases.get(&hold.op).copied());
             Taken {
                 op: hold.op,
-                key: hold.lock,
+                lock: hold.lock,
                 from_ns: hold.acquire_ns,
                 until_ns,
             }
@@ -70,7 +70,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         });
         let in_doubt = in_doubt.map(|operation| Taken {
             op: operation.op,
-            key: operation.lock,
+            lock: operation.lock,
             from_ns: operation.requested_at_ns,
             until_ns: operation.ended_at_ns.saturating_add(recorded.lease_ns),
         });
@@ -89,10 +89,10 @@ impl<'a, 'h> Skips<'a, 'h> {
     /// the lock was taken at the tick, or the run ended before it.
     pub(super) fn skipped(
         &self,
-        key: u32,
+        lock: u32,
         tick: u64,
     ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
-        let attempts = self.attempts_for(key, tick);
+        let attempts = self.attempts_for(lock, tick);
         if attempts.is_empty() {
             return self.unattended_tick(tick).map(Err);
         }
@@ -125,7 +125,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             }
         );
         let before = self.taken.iter().filter(|taken| {
-            taken.key == key && taken.from_ns < missed.requested_at_ns && taken.op != missed.op
+            taken.lock == lock && taken.from_ns < missed.requested_at_ns && taken.op != missed.op
         });
         let before = before
             .max_by_key(|taken| taken.from_ns)
@@ -140,13 +140,13 @@ impl<'a, 'h> Skips<'a, 'h> {
 
     /// Returns the attempts that could have run the job of a tick: the attempts that were made for it and, if the
     /// schedule catches up on missed ticks, for any later tick.
-    fn attempts_for(&self, key: u32, tick: u64) -> Vec<&'a Operation> {
+    fn attempts_for(&self, lock: u32, tick: u64) -> Vec<&'a Operation> {
         let catches_up = self
             .recorded
             .schedule
             .is_some_and(|schedule| schedule.catches_up);
         let last = if catches_up { u64::MAX } else { tick };
-        let ticks = self.recorded.ticks.range((key, tick)..=(key, last));
+        let ticks = self.recorded.ticks.range((lock, tick)..=(lock, last));
         let ops = ticks.flat_map(|(_, tick)| &tick.attempts);
         ops.filter_map(|op| self.attempts.get(op).copied())
             .collect()
@@ -174,7 +174,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
         let mut others = self.taken.iter().filter(|taken| taken.op != attempt.op);
         let is_taken = others.any(|taken| {
-            taken.key == attempt.lock && taken.from_ns <= span.1 && span.0 <= taken.until_ns
+            taken.lock == attempt.lock && taken.from_ns <= span.1 && span.0 <= taken.until_ns
         });
         if is_taken {
             return Some(Excuse::Taken);
