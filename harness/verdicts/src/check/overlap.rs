@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::finding::{Finding, Judgement, Seen};
+use super::finding::{Finding, Judgement, Observation};
 use crate::timeline::{Hold, Lease, work_count};
 
 /// Maximum number of concurrent holds with which a hold is compared. If there are more, the first violations are still
@@ -77,7 +77,7 @@ pub(super) fn judge_overlaps(
     until_ns: impl Fn(&Hold) -> u64,
     shared: impl Fn(&Hold, &Hold, &mut dyn FnMut(Lease)),
 ) -> Judgement {
-    let (mut count, mut first): (u64, Option<(u64, Seen)>) = (0, None);
+    let (mut count, mut first): (u64, Option<(u64, Observation)>) = (0, None);
     let mut parts: Vec<SharedPart<'_>> = Vec::new();
     each_hold(holds, until_ns, |others, later| {
         parts.clear();
@@ -102,12 +102,12 @@ pub(super) fn judge_overlaps(
             if first.as_ref().is_none_or(|(first_ns, _)| at_ns < *first_ns) {
                 let holders = together().map(|shared| shared.other.op).collect();
                 let later = later.op;
-                first = Some((at_ns, Seen::Overlap { holders, later }));
+                first = Some((at_ns, Observation::Overlap { holders, later }));
             }
         }
     });
-    first.map_or(Judgement::Held, |(at_ns, seen)| {
-        let first = Finding { at_ns, seen };
+    first.map_or(Judgement::Held, |(at_ns, observation)| {
+        let first = Finding { at_ns, observation };
         Judgement::Violated { first, count }
     })
 }
@@ -159,7 +159,7 @@ mod tests {
                 first:
                     Finding {
                         at_ns,
-                        seen: Seen::Overlap { holders, later },
+                        observation: Observation::Overlap { holders, later },
                     },
                 ..
             } => Some((at_ns, holders, later)),

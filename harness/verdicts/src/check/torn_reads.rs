@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Seen;
+use super::finding::Observation;
 use crate::history::{Event, EventKind};
 
 /// A client that holds the lock.
@@ -47,7 +47,7 @@ impl TornReads {
     }
 
     /// Handles an event. Returns a torn read if the event completes one.
-    pub(super) fn event(&mut self, event: &Event) -> Option<Seen> {
+    pub(super) fn event(&mut self, event: &Event) -> Option<Observation> {
         match event.what {
             EventKind::StockRead { op, key, .. } => self.begin_reading(op, key),
             EventKind::StockChanged { op, key, .. } => {
@@ -94,7 +94,7 @@ impl TornReads {
 
     /// Returns the finding about a reader that read two different halves, or `None` if no concurrent change of a writer
     /// explains them.
-    fn torn(&self, op: u64) -> Option<Seen> {
+    fn torn(&self, op: u64) -> Option<Observation> {
         let reader = self.inside.get(&op)?;
         let order = |op: &u64| self.inside.get(op).map_or(0, |reader| reader.order);
         let writer = *reader.writers.first()?;
@@ -104,6 +104,6 @@ impl TornReads {
             (op, writer)
         };
         let holders = vec![holder];
-        Some(Seen::Overlap { holders, later })
+        Some(Observation::Overlap { holders, later })
     }
 }

@@ -4,7 +4,7 @@
 //! one of the leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock.
 //! Clients that all take their locks in the same order never close a cycle.
 
-use crate::check::finding::{Deadlock, Seen, Wait};
+use crate::check::finding::{Deadlock, Observation, Wait};
 use crate::timeline::{Attempt, Step};
 
 /// A request without an answer.
@@ -93,10 +93,10 @@ impl Deadlocks {
     }
 
     /// Returns the deadlocks, each with the time at which it had lasted too long.
-    pub(in crate::check) fn take_found(&mut self) -> Vec<(u64, Seen)> {
+    pub(in crate::check) fn take_found(&mut self) -> Vec<(u64, Observation)> {
         let found = std::mem::take(&mut self.found).into_iter();
         found
-            .map(|(at_ns, deadlock)| (at_ns, Seen::Deadlock(deadlock)))
+            .map(|(at_ns, deadlock)| (at_ns, Observation::Deadlock(deadlock)))
             .collect()
     }
 

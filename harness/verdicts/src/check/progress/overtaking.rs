@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use picklock_scenarios::LockKind;
 
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Attempt, Step};
 
@@ -41,7 +41,7 @@ pub(in crate::check) struct Overtaking {
     /// The waits by lock and worker.
     waits: BTreeMap<(u32, usize), Wait>,
     faults: HashMap<u32, Targets>,
-    found: Vec<(u64, Seen)>,
+    found: Vec<(u64, Observation)>,
 }
 
 impl Overtaking {
@@ -106,7 +106,7 @@ impl Overtaking {
                     ops: vec![wait.op],
                     statement,
                 };
-                self.found.push((at_ns, Seen::FalseClaim(claim)));
+                self.found.push((at_ns, Observation::FalseClaim(claim)));
             }
         }
     }

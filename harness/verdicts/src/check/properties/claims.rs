@@ -39,7 +39,7 @@ use crate::check::claims::leftover_claims::{Leftover, LeftoverJudge};
 use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
 use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
 use crate::check::description::Description;
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::REPORT_SLACK;
@@ -407,7 +407,7 @@ impl Checker for Claims {
             return Judgement::Unknown(reason);
         }
         let found = self.found.into_iter();
-        let observations = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
+        let observations = found.map(|found| (found.at_ns, Observation::FalseClaim(found.claim)));
         Judgement::from_observations(observations.collect())
     }
 }

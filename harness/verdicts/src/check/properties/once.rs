@@ -15,7 +15,7 @@ mod skipped;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::history::{Event, Header};
 use crate::timeline::{Attempt, Hold, Step, Timeline};
@@ -35,7 +35,7 @@ impl Once {
         tick: u64,
         jobs: &[Job],
         holds: &[Hold],
-    ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
+    ) -> Option<Result<(u64, Observation), InconclusiveReason>> {
         let [first, second, ..] = jobs else {
             return None;
         };
@@ -49,7 +49,7 @@ impl Once {
                 (other.op, one.op)
             };
             let holders = vec![holder];
-            return Some(Ok((second.at_ns, Seen::Overlap { holders, later })));
+            return Some(Ok((second.at_ns, Observation::Overlap { holders, later })));
         }
         let due_ns = self.recorded.due_ns(tick, second.worker).min(first.at_ns);
         if let Some(stalled_ns) = self.recorded.stalled_ns((due_ns, second.at_ns)) {
@@ -72,7 +72,7 @@ impl Once {
             ops: vec![first.op, second.op],
             statement,
         };
-        Some(Ok((second.at_ns, Seen::FalseClaim(claim))))
+        Some(Ok((second.at_ns, Observation::FalseClaim(claim))))
     }
 }
 
@@ -110,12 +110,12 @@ impl Checker for Once {
             for tick in 1..=schedule.ticks {
                 let none = Tick::default();
                 let of_tick = self.recorded.ticks.get(&(lock, tick)).unwrap_or(&none);
-                let seen = match of_tick.jobs.len() {
+                let observation = match of_tick.jobs.len() {
                     0 => skips.skipped(lock, tick),
                     _ => self.rerun(tick, &of_tick.jobs, holds),
                 };
-                match seen {
-                    Some(Ok(seen)) => found.push(seen),
+                match observation {
+                    Some(Ok(observation)) => found.push(observation),
                     Some(Err(reason)) => drop(undecided.get_or_insert(reason)),
                     None => {}
                 }

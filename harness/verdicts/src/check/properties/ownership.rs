@@ -42,7 +42,7 @@ use picklock_scenarios::Phase;
 use crate::check::checker::Checker;
 use crate::check::claims::taken_value::{TakenValue, queues};
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{ForeignTaking, Judgement, Seen, Taking};
+use crate::check::finding::{ForeignTaking, Judgement, Observation, Taking};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
@@ -413,7 +413,7 @@ impl Checker for Ownership {
         }
         let observations = found
             .into_iter()
-            .map(|taking| (taking.took_effect_ns, Seen::ForeignTaking(taking)));
+            .map(|taking| (taking.took_effect_ns, Observation::ForeignTaking(taking)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);

@@ -23,7 +23,7 @@ use picklock_scenarios::LockKind;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Judgement, Seen, WrongStock};
+use crate::check::finding::{Judgement, Observation, WrongStock};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::torn_reads::TornReads;
 use crate::history::{Event, EventKind, Header};
@@ -41,7 +41,7 @@ struct Stock {
 pub(in crate::check) struct Resource {
     start: i64,
     stocks: Vec<Stock>,
-    found: Vec<(u64, Seen)>,
+    found: Vec<(u64, Observation)>,
     latest_ns: u64,
     kind: LockKind,
     /// The number of permits, and 1 for a lock with one holder.
@@ -101,7 +101,8 @@ impl Resource {
         if used + u64::from(weight) > u64::from(self.capacity) {
             let holders = others().map(|other| other.op).collect();
             let later = op;
-            self.found.push((at_ns, Seen::Overlap { holders, later }));
+            self.found
+                .push((at_ns, Observation::Overlap { holders, later }));
         }
         self.inside.push(Inside { op, lock, weight });
     }
@@ -134,7 +135,7 @@ impl Resource {
             sold,
             left,
         };
-        self.found.push((at_ns, Seen::WrongStock(stock)));
+        self.found.push((at_ns, Observation::WrongStock(stock)));
     }
 
     /// Judges the stocks without a final count by their lowest value. Returns how many such stocks there are.

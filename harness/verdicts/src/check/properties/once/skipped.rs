@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use super::recorded::Recorded;
-use crate::check::finding::{Claim, FalseClaim, Seen};
+use crate::check::finding::{Claim, FalseClaim, Observation};
 use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
 use crate::timeline::{
     FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, includes, is_instantaneous,
@@ -91,7 +91,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         &self,
         lock: u32,
         tick: u64,
-    ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
+    ) -> Option<Result<(u64, Observation), InconclusiveReason>> {
         let attempts = self.attempts_for(lock, tick);
         if attempts.is_empty() {
             return self.unattended_tick(tick).map(Err);
@@ -135,7 +135,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             ops: before.into_iter().chain([missed.op]).collect(),
             statement,
         };
-        Some(Ok((missed.ended_at_ns, Seen::FalseClaim(claim))))
+        Some(Ok((missed.ended_at_ns, Observation::FalseClaim(claim))))
     }
 
     /// Returns the attempts that could have run the job of a tick: the attempts that were made for it and, if the

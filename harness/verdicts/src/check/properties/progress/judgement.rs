@@ -1,7 +1,7 @@
 //! The judgement of `progress` at the end, and the cycles of waits during the run.
 
 use super::Progress;
-use crate::check::finding::{Finding, Judgement, Seen};
+use crate::check::finding::{Finding, Judgement, Observation};
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::progress::deadlocks::Deadlocks;
 use crate::timeline::Timeline;
@@ -58,7 +58,7 @@ impl Progress {
             count: self.found.len() as u64,
             first: Finding {
                 at_ns: first.until_ns,
-                seen: Seen::Starvation(first),
+                observation: Observation::Starvation(first),
             },
         }
     }
