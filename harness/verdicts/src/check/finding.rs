@@ -18,7 +18,7 @@ pub struct Finding {
 /// position in the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Observation {
-    /// Holds of one key overlap, as a whole or within their leases, and together weigh more than the lock's capacity.
+    /// Holds of one lock overlap, as a whole or within their leases, and together weigh more than the lock's capacity.
     Overlap {
         /// The attempts whose intervals began first: one, if the lock has one holder.
         holders: Vec<u64>,

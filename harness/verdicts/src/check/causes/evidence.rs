@@ -9,7 +9,7 @@ use picklock_scenarios::{Phase, Property};
 
 use crate::check::causes::cause::cause;
 use crate::check::causes::ending_command::{is_same_token, took_again};
-use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
+use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservation, Taken};
 use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};
@@ -144,26 +144,28 @@ impl<'a> Evidence<'a> {
     fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
-        let found = match &finding.observation {
+        let about = match &finding.observation {
             Observation::Overlap { holders, later } => {
                 let deciding = deciding.or(holders.first().copied());
                 let overlap = self.overlap_of(deciding, (holders, *later), at_ns);
-                overlap.map_or(Found::Nothing, Found::Overlap)
+                overlap.map_or(ResolvedObservation::Nothing, ResolvedObservation::Overlap)
             }
             Observation::WrongStock(stock) => {
                 let sellers = self
                     .sellers(stock, at_ns)
                     .filter(|sellers| sellers.overlap_without_stalls);
                 let mut outdated = outdated_sales(self.history, stock.lock, u64::MAX);
-                Found::WrongStock {
+                ResolvedObservation::WrongStock {
                     stock,
                     sellers: sellers.map(|sellers| self.overlap(sellers.pair, at_ns)),
                     outside: self.outside_fault(stock, at_ns),
                     is_interleaved: outdated.next().is_some(),
                 }
             }
-            Observation::ForeignTaking(taking) => Found::ForeignTaking(self.taken(taking)),
-            Observation::StaleToken(stale) => Found::StaleToken {
+            Observation::ForeignTaking(taking) => {
+                ResolvedObservation::ForeignTaking(self.taken(taking))
+            }
+            Observation::StaleToken(stale) => ResolvedObservation::StaleToken {
                 stale,
                 hold: self.hold(stale.op),
                 before: self.hold_before(stale, at_ns),
@@ -173,27 +175,27 @@ impl<'a> Evidence<'a> {
                 let last = holds.rfind(|hold| {
                     hold.lock == starvation.lock && hold.begin_ns <= starvation.from_ns
                 });
-                Found::Starvation { starvation, last }
+                ResolvedObservation::Starvation { starvation, last }
             }
-            Observation::ClientDeath(death) => Found::ClientDeath(death),
-            Observation::Deadlock(deadlock) => Found::Deadlock(deadlock),
-            Observation::FalseClaim(claim) => Found::Attempts {
+            Observation::ClientDeath(death) => ResolvedObservation::ClientDeath(death),
+            Observation::Deadlock(deadlock) => ResolvedObservation::Deadlock(deadlock),
+            Observation::FalseClaim(claim) => ResolvedObservation::Attempts {
                 claim: Some(claim.about),
                 ops: &claim.ops,
                 holds: holds_of(&claim.ops),
                 statement: &claim.statement,
             },
-            Observation::Attempts { ops, statement } => Found::Attempts {
+            Observation::Attempts { ops, statement } => ResolvedObservation::Attempts {
                 claim: None,
                 ops,
                 holds: holds_of(ops),
                 statement,
             },
         };
-        let key = match &found {
-            Found::Overlap(holds) => holds.first.lock,
-            Found::WrongStock { stock, .. } => stock.lock,
-            Found::Starvation { starvation, .. } => starvation.lock,
+        let key = match &about {
+            ResolvedObservation::Overlap(holds) => holds.first.lock,
+            ResolvedObservation::WrongStock { stock, .. } => stock.lock,
+            ResolvedObservation::Starvation { starvation, .. } => starvation.lock,
             _ => 0,
         };
         let header = &self.history.header;
@@ -205,7 +207,7 @@ impl<'a> Evidence<'a> {
             at_ns,
             lock: header.named(key, "the lock"),
             stock: header.named(key, "the stock"),
-            found,
+            about,
         }
     }
 

@@ -69,11 +69,11 @@ pub(in crate::check) struct Claims {
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal that a harness stall may have caused.
     delayed_answer: Option<InconclusiveReason>,
-    found: Vec<Found>,
+    pending: Vec<PendingClaim>,
 }
 
-/// A false claim, and when it was made.
-struct Found {
+/// A false claim, and when it was made. It is pending until the number of nodes that its lock uses is known.
+struct PendingClaim {
     at_ns: u64,
     /// The claim is not false if this lock uses only one node.
     unless_on_one_node: Option<u32>,
@@ -81,13 +81,13 @@ struct Found {
 }
 
 impl Claims {
-    fn found(&mut self, at_ns: u64, about: Claim, ops: Vec<u64>, statement: String) {
+    fn record(&mut self, at_ns: u64, about: Claim, ops: Vec<u64>, statement: String) {
         let claim = FalseClaim {
             about,
             ops,
             statement,
         };
-        self.found.push(Found {
+        self.pending.push(PendingClaim {
             at_ns,
             unless_on_one_node: None,
             claim,
@@ -121,7 +121,7 @@ impl Claims {
             "worker {} reported that its request took {elapsed_ms} ms, {waited_ms} ms after it was sent",
             attempt.worker
         );
-        self.found(at_ns, Claim::Elapsed, vec![attempt.op], statement);
+        self.record(at_ns, Claim::Elapsed, vec![attempt.op], statement);
     }
 
     /// Records the keys of a grant. The keys that all grants of a lock have written certainly belong to the lock.
@@ -168,7 +168,7 @@ impl Claims {
                 attempt.worker,
                 attempt.ttl_ns / 1_000_000
             );
-            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
+            self.record(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
@@ -186,7 +186,7 @@ impl Claims {
                 attempt.worker,
                 attempt.ttl_ns / 1_000_000
             );
-            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
+            self.record(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
@@ -214,9 +214,9 @@ impl Claims {
             "worker {} was granted the lock, but its value was written to {nodes} of {} nodes",
             attempt.worker, self.nodes
         );
-        self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
-        if let Some(found) = self.found.last_mut() {
-            found.unless_on_one_node = (nodes > 0).then_some(attempt.lock);
+        self.record(at_ns, Claim::Grant, vec![attempt.op], statement);
+        if let Some(claim) = self.pending.last_mut() {
+            claim.unless_on_one_node = (nodes > 0).then_some(attempt.lock);
         }
     }
 
@@ -246,7 +246,7 @@ impl Claims {
             } else {
                 Claim::Validity
             };
-            self.found(at_ns, about, vec![attempt.op], statement);
+            self.record(at_ns, about, vec![attempt.op], statement);
         }
     }
 
@@ -264,7 +264,7 @@ impl Claims {
             name(lock),
             shared.key.text(&self.locks)
         );
-        self.found(at_ns, Claim::Key, vec![first, op], statement);
+        self.record(at_ns, Claim::Key, vec![first, op], statement);
     }
 
     /// Judges the claims that the lock is free, or that the client did not get the lock.
@@ -288,7 +288,7 @@ impl Claims {
             }
         }
         for (left, about, statement) in found {
-            self.found(left.at_ns, about, vec![left.op], statement);
+            self.record(left.at_ns, about, vec![left.op], statement);
         }
         self.delayed_answer = delayed;
     }
@@ -301,7 +301,7 @@ impl Claims {
             released_late: &self.released_late,
         };
         for untrue in judge.judge(timeline) {
-            self.found(
+            self.record(
                 untrue.at_ns,
                 untrue.about,
                 vec![untrue.op],
@@ -338,7 +338,7 @@ impl Checker for Claims {
             harness_stalls: Vec::new(),
             delayed_answer: None,
             gap: None,
-            found: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -399,15 +399,15 @@ impl Checker for Claims {
         // A lock that only ever used one of several nodes needs no majority.
         let nodes_used = &self.nodes_used;
         let is_on_one_node = |lock: u32| nodes_used.only_node(lock).is_some();
-        self.found
-            .retain(|found| !found.unless_on_one_node.is_some_and(is_on_one_node));
-        if self.found.is_empty()
+        self.pending
+            .retain(|claim| !claim.unless_on_one_node.is_some_and(is_on_one_node));
+        if self.pending.is_empty()
             && let Some(reason) = self.delayed_answer
         {
             return Judgement::Unknown(reason);
         }
-        let found = self.found.into_iter();
-        let observations = found.map(|found| (found.at_ns, Observation::FalseClaim(found.claim)));
+        let pending = self.pending.into_iter();
+        let observations = pending.map(|one| (one.at_ns, Observation::FalseClaim(one.claim)));
         Judgement::from_observations(observations.collect())
     }
 }
