@@ -224,12 +224,12 @@ impl SpanReader {
     /// Processes a key change.
     pub fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
         if update.ends_value()
-            && let Some(index) = self.open.remove(&update.place)
+            && let Some(index) = self.open.remove(&update.key_number)
         {
             self.end(index, at_ns, end_of(&update));
         }
         if let Some(now) = update.now {
-            match self.open.get(&update.place) {
+            match self.open.get(&update.key_number) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
                     let due_ns = span.expiry.map_or(u64::MAX, Expiry::expires_at_ns);
@@ -244,7 +244,7 @@ impl SpanReader {
                     }));
                 }
                 None => {
-                    self.open.insert(update.place, self.spans.len());
+                    self.open.insert(update.key_number, self.spans.len());
                     self.spans.push(ValueSpan {
                         node: update.node,
                         key: update.key.clone(),

@@ -192,7 +192,7 @@ impl<'a> Evidence<'a> {
                 statement,
             },
         };
-        let key = match &about {
+        let lock = match &about {
             ResolvedObservation::Overlap(holds) => holds.first.lock,
             ResolvedObservation::WrongStock { stock, .. } => stock.lock,
             ResolvedObservation::Starvation { starvation, .. } => starvation.lock,
@@ -205,8 +205,8 @@ impl<'a> Evidence<'a> {
             faults: self.timeline.faults(),
             key_history: self.key_history(),
             at_ns,
-            lock: header.named(key, "the lock"),
-            stock: header.named(key, "the stock"),
+            lock: header.named(lock, "the lock"),
+            stock: header.named(lock, "the stock"),
             about,
         }
     }

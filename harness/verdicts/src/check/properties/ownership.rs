@@ -83,7 +83,7 @@ pub(in crate::check) struct Ownership {
 #[derive(Debug)]
 struct PendingFinding {
     taking: ForeignTaking,
-    place: usize,
+    key_number: usize,
     /// The attempt that owned the value, until it is granted the lock; `None` afterwards.
     ungranted: Option<(usize, u64)>,
 }
@@ -179,7 +179,7 @@ impl Ownership {
         }
         self.pending.push(PendingFinding {
             taking,
-            place: taken.place,
+            key_number: taken.key_number,
             ungranted: is_unproven.then_some(taken.owner),
         });
         self.settle();
@@ -206,7 +206,7 @@ impl Ownership {
     /// Returns `true` if the command's attempt had written the key before.
     fn has_written(&self, taken: &TakenValue) -> bool {
         let written = self.written.get(taken.by.worker);
-        written.is_some_and(|(op, places)| *op == taken.by.op && places.contains(&taken.place))
+        written.is_some_and(|(op, keys)| *op == taken.by.op && keys.contains(&taken.key_number))
     }
 
     /// Returns `true` if the owner's lease was certainly running when its value was removed.
@@ -304,16 +304,16 @@ impl Ownership {
             .and_then(|lock| u32::try_from(lock).ok())
     }
 
-    fn record_written(&mut self, (worker, op): (usize, u64), place: usize) {
+    fn record_written(&mut self, (worker, op): (usize, u64), key_number: usize) {
         if self.written.len() <= worker {
             self.written.resize_with(worker + 1, Default::default);
         }
-        let (latest, places) = &mut self.written[worker];
+        let (latest, keys) = &mut self.written[worker];
         if *latest != op {
-            (*latest, *places) = (op, Vec::new());
+            (*latest, *keys) = (op, Vec::new());
         }
-        if !places.contains(&place) {
-            places.push(place);
+        if !keys.contains(&key_number) {
+            keys.push(key_number);
         }
     }
 
@@ -327,17 +327,18 @@ impl Ownership {
         }
         let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
-            self.record_written(writer, update.place);
+            self.record_written(writer, update.key_number);
         }
-        self.pending
-            .retain(|pending| (pending.place, pending.ungranted) != (update.place, Some(writer)));
+        self.pending.retain(|pending| {
+            (pending.key_number, pending.ungranted) != (update.key_number, Some(writer))
+        });
         let is_new =
             update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
         let on_free_key = update.now.is_some_and(|now| now.on_free_key);
         let is_granted =
             (self.attempt(writer)).is_some_and(|attempt| attempt.answer == Answer::Granted);
         if is_new && !on_free_key && !is_granted {
-            self.unproven.insert(update.place, op);
+            self.unproven.insert(update.key_number, op);
         }
     }
 }
@@ -379,9 +380,9 @@ impl Checker for Ownership {
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         // A command that only prolongs a value does not change whether its writer's lock is proven.
         let is_unproven = if update.ends_value() {
-            self.unproven.remove(&update.place).is_some()
+            self.unproven.remove(&update.key_number).is_some()
         } else {
-            self.unproven.contains_key(&update.place)
+            self.unproven.contains_key(&update.key_number)
         };
         if let Some(own) = TakenValue::removed_own(at_ns, update)
             && self.is_late_release(&own)
