@@ -1,42 +1,42 @@
 //! Progress: a client that requests the lock gets it, as long as the client reaches the nodes that the lock needs.
 //!
 //! A violation is a period, longer than the bound, in which no client could hold the lock any more, while workers that
-//! reached the nodes that the lock needs wanted it. The period begins at the latest of
+//! reached the nodes that the lock needs wanted it:
 //!
-//! - the time since which the lock is wanted (see [`crate::check::progress::waiters`]);
-//! - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
-//! - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a lock
-//!   that rounds its expiry up, the TTL is a whole second.
+//! - *The beginning of the period.* The latest of
+//!   - the time since which the lock is wanted (see [`crate::check::progress::waiters`]);
+//!   - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
+//!   - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a
+//!     lock that rounds its expiry up, the TTL is a whole second.
+//! - *Its end.* The period ends with the next grant, when no client wants the lock any more, with the next fault, or with
+//!   the run, at the first event that reports a result of the final inspection. Waiting exactly as long as the bound is
+//!   allowed. How the attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs
+//!   is not available.
+//! - *Faults.* An active fault excuses only the workers that it keeps from a quorum of the nodes (see
+//!   [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
+//!   property is `unknown`.
+//! - *The probe.* After the run, a probe that waited for the bound and was not granted counts like one more client. A key
+//!   without expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if there
+//!   was no probe. A lock may store its expiry in the value.
+//! - *Values kept alive.* A dead client's value that other clients keep alive does not count as a lease, even if the lock
+//!   of another client reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
-//! The period ends with the next grant, when no client wants the lock any more, with the next fault, or with the run,
-//! at the first event that reports a result of the final inspection. Waiting exactly as long as the bound is allowed.
-//! How the attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not
-//! available.
+//! Three more observations are violations:
 //!
-//! An active fault excuses only the workers that it keeps from a quorum of the nodes (see
-//! [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
-//! property is `unknown`.
+//! - *Overtaking.* Too many readers overtake a writer (see [`crate::check::progress::overtaking`]).
+//! - *Deadlocks.* Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a violation
+//!   if it outlasts the bound (see [`crate::check::progress::deadlocks`]).
+//! - *Deaths.* A client that dies without a fault can no longer get the lock or its stock. A death by a signal from
+//!   outside, or before the client was ready, is not the client's doing (see
+//!   [`crate::check::progress::client_deaths`]).
 //!
-//! After the run, a probe that waited for the bound and was not granted counts like one more client. A key without
-//! expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if there was no
-//! probe. A lock may store its expiry in the value.
+//! The property is `unknown` in these cases:
 //!
-//! A dead client's value that other clients keep alive does not count as a lease, even if the lock of another client
-//! reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
-//!
-//! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
-//!
-//! Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a violation if it
-//! outlasts the bound (see [`crate::check::progress::deadlocks`]).
-//!
-//! The death of a client without a fault is already a violation, because the client can no longer get the lock or its
-//! stock. A death by a signal from outside, or before the client was ready, is not the client's doing.
-//!
-//! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
-//! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and
-//! a wait that exceeds the bound only with it is `unknown`. The property is also `unknown` if attempts of workers that
-//! a fault affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, or if a
-//! client that was supposed to be frozen or dead was running.
+//! - A wait was too long with a wrong clock. A clock that is set back may keep a key alive for longer than its TTL.
+//! - A wait exceeded the bound only with the time for which the machine was stalled, or kept a runnable worker from its
+//!   CPUs. This time does not count.
+//! - Attempts of workers that a fault affected left the lock in doubt for the whole wait.
+//! - A server or a worker stalled without a fault, or a client that was supposed to be frozen or dead was running.
 
 mod judgement;
 
