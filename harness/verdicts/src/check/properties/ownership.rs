@@ -4,8 +4,8 @@
 //!
 //! - *A command took a value.* A command that a client sent to release or to extend its lock removed, replaced or
 //!   prolonged a value that another client's acquisition had written.
-//! - *A late renewal.* If an attempt had taken a key and later prolongs another client's value there, the command counts
-//!   as a renewal, too.
+//! - *A late renewal.* If an attempt had taken a key and later prolongs another client's value there, the command
+//!   counts as a renewal, too.
 //! - *A removal during an acquisition.* It takes the lock over if the owner's lease had run out by then. That is judged
 //!   by the property `lease`. If the owner's lease was still running, the removal counts as a release, whether or not
 //!   the attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in
@@ -17,19 +17,19 @@
 //!   value of the same client whose lease was running, and if that client had released another hold of the lock at most
 //!   one lease before. If the client was restarted in the meantime, the removal does not belong to an earlier release.
 //! - *A value over another value.* A value that was written to a free key belongs to its writer, whether or not the
-//!   writer learns that it has the lock. A value that replaced another value need not be a lock: `GETSET` writes even if
-//!   another client has the lock. So a finding stays pending until the attempt that wrote the value is granted. If that
-//!   attempt writes the value again, the grant does not rest on the first write.
+//!   writer learns that it has the lock. A value that replaced another value need not be a lock: `GETSET` writes even
+//!   if another client has the lock. So a finding stays pending until the attempt that wrote the value is granted. If
+//!   that attempt writes the value again, the grant does not rest on the first write.
 //!
 //! These values are not locks:
 //!
-//! - *A value without expiry.* A value that never expires and does not have the name of a lock, for example a counter or
-//!   a list of waiting clients.
+//! - *A value without expiry.* A value that never expires and does not have the name of a lock, for example a counter
+//!   or a list of waiting clients.
 //! - *A queue.* A collection is a queue of waiting clients if its key never contained the token of a grant, although
 //!   another key did. A release may take the next ticket from such a queue.
 //! - *A constant.* If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's
-//!   name, and into which several clients write the same value, is not a lock. An example is a key that each client sets
-//!   for a moment to find out what the server supports.
+//!   name, and into which several clients write the same value, is not a lock. An example is a key that each client
+//!   sets for a moment to find out what the server supports.
 //!
 //! Without key history, ownership is judged from the clients' answers (`ownership_from_answers.rs`), and only until the
 //! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does

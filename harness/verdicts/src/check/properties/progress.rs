@@ -8,24 +8,24 @@
 //!   - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
 //!   - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a
 //!     lock that rounds its expiry up, the TTL is a whole second.
-//! - *Its end.* The period ends with the next grant, when no client wants the lock any more, with the next fault, or with
-//!   the run, at the first event that reports a result of the final inspection. Waiting exactly as long as the bound is
-//!   allowed. How the attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs
-//!   is not available.
+//! - *Its end.* The period ends with the next grant, when no client wants the lock any more, with the next fault, or
+//!   with the run, at the first event that reports a result of the final inspection. Waiting exactly as long as the
+//!   bound is allowed. How the attempts end does not matter: a lock that refuses, fails or hangs although it has all
+//!   that it needs is not available.
 //! - *Faults.* An active fault excuses only the workers that it keeps from a quorum of the nodes (see
 //!   [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
 //!   property is `unknown`.
-//! - *The probe.* After the run, a probe that waited for the bound and was not granted counts like one more client. A key
-//!   without expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if there
-//!   was no probe. A lock may store its expiry in the value.
-//! - *Values kept alive.* A dead client's value that other clients keep alive does not count as a lease, even if the lock
-//!   of another client reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
+//! - *The probe.* After the run, a probe that waited for the bound and was not granted counts like one more client. A
+//!   key without expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if
+//!   there was no probe. A lock may store its expiry in the value.
+//! - *Values kept alive.* A dead client's value that other clients keep alive does not count as a lease, even if the
+//!   lock of another client reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
 //! Three more observations are violations:
 //!
 //! - *Overtaking.* Too many readers overtake a writer (see [`crate::check::progress::overtaking`]).
-//! - *Deadlocks.* Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a violation
-//!   if it outlasts the bound (see [`crate::check::progress::deadlocks`]).
+//! - *Deadlocks.* Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a
+//!   violation if it outlasts the bound (see [`crate::check::progress::deadlocks`]).
 //! - *Deaths.* A client that dies without a fault can no longer get the lock or its stock. A death by a signal from
 //!   outside, or before the client was ready, is not the client's doing (see
 //!   [`crate::check::progress::client_deaths`]).
