@@ -46,7 +46,7 @@ pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub(crate) use nanoseconds::EXPIRY_SLACK_NS;
-pub use nanoseconds::{is_rounded_up, ms};
+pub use nanoseconds::{is_rounded_up, ms_from_ns, ns_from_ms};
 pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
 pub use step::{AcquireFailure, HoldEnd, Step};
 pub(crate) use token::{are_related, is_distinctive, names_token};

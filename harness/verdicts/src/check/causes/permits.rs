@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{EventKind, History, KeyCommand, KeyName};
 use crate::key_history::{KeyHistory, Locks, SpanEnd, ValueSpan};
-use crate::timeline::{Hold, ms};
+use crate::timeline::{Hold, ns_from_ms};
 
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
@@ -152,7 +152,7 @@ pub(in crate::check) fn cause_of_overtaking(
         |what: &EventKind| matches!(what, EventKind::Acquire { op, .. } if *op == writer);
     let mut events = history.events.iter();
     let key = events.find_map(|event| event.what.key().filter(|_| is_request(&event.what)));
-    let ttl_ns = ms(history.header.ttl_ms);
+    let ttl_ns = ns_from_ms(history.header.ttl_ms);
     let is_held = |op: u64| {
         let mut held = holds.iter().filter(|hold| hold.op == op);
         held.any(|hold| hold.begin_ns <= at_ns && at_ns < hold.end_ns)

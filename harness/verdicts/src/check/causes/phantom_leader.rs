@@ -2,7 +2,7 @@
 
 use crate::history::{EventKind, History};
 use crate::key_history::ValueSpan;
-use crate::timeline::Hold;
+use crate::timeline::{Hold, ms_from_ns};
 
 /// Returns when the lock first let the leader of `first` act although no lease of its key could run any more and
 /// `second` was led by another client, or `None` if it never did.
@@ -73,7 +73,7 @@ mod tests {
             .collect();
         assert!(!own.is_empty(), "the value has its author");
         let at_ns = phantom_ns(&history, &own, first, second);
-        at_ns.map(|at_ns| at_ns / 1_000_000)
+        at_ns.map(|at_ns| ms_from_ns(at_ns))
     }
 
     #[test]

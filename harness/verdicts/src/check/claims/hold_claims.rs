@@ -8,7 +8,7 @@ use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
 use crate::check::finding::Claim;
 use crate::history::{EventKind, KeyName};
 use crate::key_history::{KeyHistory, NodesUsed, ValueSpan};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, ms_from_ns};
 
 /// The state of a run by which holds are judged.
 pub(in crate::check) struct HoldJudge<'a> {
@@ -107,7 +107,7 @@ fn late_release(course: &Course<'_, '_>) -> Option<DatedClaim> {
     let statement = format!(
         "worker {} reported a successful release, but its value had disappeared {} ms before the release",
         course.hold.worker,
-        before_ns / 1_000_000
+        ms_from_ns(before_ns)
     );
     Some((at_ns, Claim::Release, statement))
 }

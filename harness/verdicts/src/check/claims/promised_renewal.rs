@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{
-    FaultSpan, Hold, Timeline, ends_clients, includes, ms, spoils_clocks, stops_clients,
+    FaultSpan, Hold, Timeline, ends_clients, includes, ns_from_ms, spoils_clocks, stops_clients,
 };
 
 use crate::check::stalls::delays::stalled_ns;
@@ -182,7 +182,7 @@ pub(in crate::check) fn disturbed_ns(
             && since_ns < to_ns
             && event.at_ns > from_ns
         {
-            waited_ns += ms(waited_ms);
+            waited_ns += ns_from_ms(waited_ms);
         }
         let harness = HarnessStall::from_event(event);
         spans.extend(harness.map(|stall| (stall.from_ns, stall.until_ns)));

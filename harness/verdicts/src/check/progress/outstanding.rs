@@ -19,7 +19,7 @@
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
 use crate::history::Header;
-use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ms};
+use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ns_from_ms};
 
 /// A release without an answer so far.
 #[derive(Debug, Clone, Copy)]
@@ -254,7 +254,7 @@ impl WantedLock {
         };
         if margin_ms > 0 {
             lock.outstanding
-                .rounded_up(ms(header.ttl_ms.saturating_add(margin_ms)));
+                .rounded_up(ns_from_ms(header.ttl_ms.saturating_add(margin_ms)));
         }
         vec![lock; header.keys.len()]
     }

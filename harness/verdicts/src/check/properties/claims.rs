@@ -45,7 +45,7 @@ use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::REPORT_SLACK;
 use crate::history::{Declarations, Event, Header, KeyName};
 use crate::key_history::{KeyUpdate, NodesUsed};
-use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, Timeline, ms};
+use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, Timeline, ms_from_ns, ns_from_ms};
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -166,7 +166,7 @@ impl Claims {
             let statement = format!(
                 "worker {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
                 attempt.worker,
-                attempt.ttl_ns / 1_000_000
+                ms_from_ns(attempt.ttl_ns)
             );
             self.record(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
@@ -184,7 +184,7 @@ impl Claims {
                 "worker {} requested an extension to {} ms, but its key on node {node} was set to expire after \
                  {ttl_ms} ms",
                 attempt.worker,
-                attempt.ttl_ns / 1_000_000
+                ms_from_ns(attempt.ttl_ns)
             );
             self.record(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
@@ -235,7 +235,7 @@ impl Claims {
             && reported_end_ns > at_ns
             && reported_end_ns > written_end_ns.saturating_add(slack_ns)
         {
-            let more_ms = (reported_end_ns - written_end_ns) / 1_000_000;
+            let more_ms = ms_from_ns(reported_end_ns - written_end_ns);
             let statement = format!(
                 "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
                 attempt.worker
@@ -331,9 +331,9 @@ impl Checker for Claims {
             users: KeyUsers::default(),
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
-            kept: KeptValues::new(ms(header.declares.min_hold_ms)),
+            kept: KeptValues::new(ns_from_ms(header.declares.min_hold_ms)),
             released_late: HashSet::new(),
-            ttl_ns: ms(header.ttl_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
             declares: header.declares,
             harness_stalls: Vec::new(),
             delayed_answer: None,

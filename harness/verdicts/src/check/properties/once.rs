@@ -18,7 +18,7 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::history::{Event, Header};
-use crate::timeline::{Attempt, Hold, Step, Timeline};
+use crate::timeline::{Attempt, Hold, Step, Timeline, ms_from_ns};
 use recorded::{Job, Recorded, Tick};
 
 /// The checker.
@@ -53,7 +53,7 @@ impl Once {
         }
         let due_ns = self.recorded.due_ns(tick, second.worker).min(first.at_ns);
         if let Some(stalled_ns) = self.recorded.stalled_ns((due_ns, second.at_ns)) {
-            let stalled_ms = stalled_ns / 1_000_000;
+            let stalled_ms = ms_from_ns(stalled_ns);
             return Some(Err(InconclusiveReason::LateTick { tick, stalled_ms }));
         }
         let again = if first.worker == second.worker {

@@ -55,7 +55,9 @@ use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
 use crate::history::{Declarations, Event, EventKind, Header, Misbehaviour};
 use crate::key_history::KeyUpdate;
-use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{
+    AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms_from_ns, ns_from_ms, spoils_clocks,
+};
 
 /// The checker.
 #[derive(Default)]
@@ -119,7 +121,7 @@ impl Progress {
         if at_ns <= limit_ns.saturating_add(excused_ns) {
             if at_ns > limit_ns {
                 let stalled_ns = self.excuses.waited_ns((from_ns, at_ns), self.ttl_ns, 0);
-                let by = StarvationReason::MachineTooSlow(stalled_ns / 1_000_000);
+                let by = StarvationReason::MachineTooSlow(ms_from_ns(stalled_ns));
                 self.undecided.get_or_insert(by);
             }
             if self.run_over && self.was_in_doubt(at_ns, lock, since_ns) {
@@ -248,9 +250,9 @@ impl Progress {
         }
         let before = self.found.len();
         let starved = self.locks[lock as usize].starved;
-        if ms(waited_ms) >= self.bound_ns {
+        if ns_from_ms(waited_ms) >= self.bound_ns {
             // For the probe, a wait exactly as long as the bound is too long, so one nanosecond is added.
-            let since_ns = at_ns.saturating_sub(ms(waited_ms));
+            let since_ns = at_ns.saturating_sub(ns_from_ms(waited_ms));
             self.judge_wait(at_ns.saturating_add(1), lock, self.workers, since_ns);
         }
         if self.found.len() == before && !starved {
@@ -303,7 +305,7 @@ impl Progress {
     /// that overlap the wait, and judges clients that are still waiting again.
     fn cpu_wait_reported(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
-            let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
+            let waited_ms = ms_from_ns(self.excuses.delayed_ns(wanted_ns, at_ns));
             let by = StarvationReason::MachineTooSlow(waited_ms);
             self.undecided.get_or_insert(by);
             self.judge_all_locks(at_ns);
@@ -326,11 +328,11 @@ impl Checker for Progress {
             min_hold_ms,
             lease_margin_ms,
         } = header.declares;
-        let bound_ns = ms(header.progress_within_ms.saturating_add(min_hold_ms));
-        let lease_ns = ms(header.ttl_ms.saturating_add(lease_margin_ms));
+        let bound_ns = ns_from_ms(header.progress_within_ms.saturating_add(min_hold_ms));
+        let lease_ns = ns_from_ms(header.ttl_ms.saturating_add(lease_margin_ms));
         Progress {
             bound_ns,
-            ttl_ns: ms(header.ttl_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
             lease_ns,
             workers: header.workers,
             locks: WantedLock::all(header),
@@ -421,7 +423,7 @@ impl Checker for Progress {
                 waited_ms,
                 ..
             } if (*key as usize) < self.locks.len() => {
-                self.run_over(at_ns.saturating_sub(ms(*waited_ms)));
+                self.run_over(at_ns.saturating_sub(ns_from_ms(*waited_ms)));
                 self.probed(at_ns, *key, *granted, *waited_ms);
             }
             EventKind::KeyLeft { key, ttl_ms, .. } => {
@@ -449,7 +451,7 @@ impl Checker for Progress {
             }
         }
         if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
-            let written_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+            let written_ns = ns_from_ms(u64::try_from(ttl_ms).unwrap_or(0));
             if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
                 self.lease_ns = written_ns;
                 for state in &mut self.locks {

@@ -273,7 +273,7 @@ impl ShortenedHold {
             },
             DelayCause::HarnessStall => InconclusiveReason::HoldExtendedByStall {
                 worker: self.worker,
-                lost_ms: self.lost_ns / 1_000_000,
+                lost_ms: ms_from_ns(self.lost_ns),
                 until_ns: self.until_ns,
             },
         }

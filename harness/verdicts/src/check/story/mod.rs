@@ -16,7 +16,7 @@ use crate::history::{EndedBy, EventKind};
 use super::finding::{ClientDeath, Deadlock, StaleToken, Starvation, Taking, WrongStock};
 use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservation, Taken};
 use crate::check::stalls::thresholds::USED_AT_GRANT;
-use crate::timeline::{Hold, Lease, ms};
+use crate::timeline::{Hold, Lease, ns_from_ms};
 use draft::{Draft, Story};
 use kept_out::describe_blocked_lock;
 use key_history::{ran_out_ns, taken_with, written_values};
@@ -458,7 +458,7 @@ fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
                 waited_ms,
                 permits,
             } if key == of_key => {
-                let waited = length(ms(waited_ms));
+                let waited = length(ns_from_ms(waited_ms));
                 match permits {
                     None => {
                         let text =

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Event, EventKind, Header, TickSchedule};
-use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ms};
+use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ns_from_ms};
 
 /// A run of a job.
 #[derive(Debug, Clone, Copy)]
@@ -49,11 +49,13 @@ impl Recorded {
             schedule: header.schedule,
             locks: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
             workers: header.workers,
-            ttl_ns: ms(header.ttl_ms),
-            lease_ns: ms(header
-                .ttl_ms
-                .saturating_add(header.declares.lease_margin_ms)),
-            min_hold_ns: ms(header.declares.min_hold_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
+            lease_ns: ns_from_ms(
+                header
+                    .ttl_ms
+                    .saturating_add(header.declares.lease_margin_ms),
+            ),
+            min_hold_ns: ns_from_ms(header.declares.min_hold_ms),
             spare_nodes: header.nodes.saturating_sub(quorum),
             ..Recorded::default()
         }
@@ -87,7 +89,8 @@ impl Recorded {
                 self.ticks.entry((key, tick)).or_default().jobs.push(job);
             }
             EventKind::HarnessStalled { late_ms } => {
-                self.stalls.push((at_ns.saturating_sub(ms(late_ms)), at_ns));
+                self.stalls
+                    .push((at_ns.saturating_sub(ns_from_ms(late_ms)), at_ns));
             }
             EventKind::NodeStalled { since_ns, .. } | EventKind::WorkerStalled { since_ns, .. } => {
                 self.stalls.push((since_ns, at_ns));
@@ -97,7 +100,7 @@ impl Recorded {
                 waited_ms,
                 ..
             } => {
-                let until_ns = since_ns.saturating_add(ms(waited_ms)).min(at_ns);
+                let until_ns = since_ns.saturating_add(ns_from_ms(waited_ms)).min(at_ns);
                 self.stalls.push((since_ns, until_ns));
             }
             _ => {}

@@ -15,6 +15,7 @@ use crate::check::finding::{Claim, FalseClaim, Observation};
 use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
 use crate::timeline::{
     FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, includes, is_instantaneous,
+    ms_from_ns,
 };
 
 /// A span in which a client held the lock, or could still hold it.
@@ -113,7 +114,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             .min(missed.requested_at_ns);
         let span = (due_ns, missed.ended_at_ns);
         if let Some(stalled_ns) = self.recorded.stalled_ns(span) {
-            let by = TickExcuse::Stall(stalled_ns / 1_000_000);
+            let by = TickExcuse::Stall(ms_from_ns(stalled_ns));
             return Some(Err(InconclusiveReason::TickMissed { tick, by }));
         }
         let statement = format!(
