@@ -48,8 +48,8 @@ pub(in crate::check) fn cause_of_count(
     };
     let weights = weights(holds);
     let changes = changes(history, second.lock, second.begin_ns);
-    // Returns `true` if the attempt made a permit: it took fewer than it was granted, or gave back more than it took. An
-    // attempt that changed nothing may have lost its change in a race, so it does not count.
+    // Returns `true` if the attempt made a permit: it took fewer than it was granted, or gave back more than it took.
+    // An attempt that changed nothing may have lost its change in a race, so it does not count.
     let mints = |(op, changes): (&u64, &Changes)| {
         let granted = weights.get(op).copied();
         let counts_less = changes.taken > 0

@@ -4,8 +4,8 @@
 //! without which a client could have reached a quorum. If enough nodes were free at that time, the last values that
 //! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum
 //! and was not granted (`WaitsForEveryNode`), each had a part of the nodes (`SplitVote`), they gave back what they had
-//! taken (`TakenAndReturned`), they sent no command at all (`StoppedAsking`), or the waiting client slept while the lock
-//! was free (`LostWakeUp`).
+//! taken (`TakenAndReturned`), they sent no command at all (`StoppedAsking`), or the waiting client slept while the
+//! lock was free (`LostWakeUp`).
 
 use std::collections::{HashMap, HashSet};
 
