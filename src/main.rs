@@ -3,9 +3,9 @@
 //! This binary parses, composes, dispatches, prints and exits; no other crate does any of these.
 //!
 //! - the command line: [`cli`], with `usage_hint` and `misplaced_password` for its errors
-//! - one file or folder per command: `scenario`, `matrix`, `gate`, `search` (`sweep`, `hunt`, `merge`), `replay`, `check`,
-//!   `report`, `log`, `explain`, `listing`, `docs`, `init`, `adapter_check`, `proxy_service`, `completions`, and the hidden
-//!   `worker`
+//! - one file or folder per command: `scenario`, `matrix`, `gate`, `search` (`sweep`, `hunt`, `merge`), `replay`,
+//!   `check`, `report`, `log`, `explain`, `listing`, `docs`, `init`, `adapter_check`, `proxy_service`, `completions`,
+//!   and the hidden `worker`
 //! - from names to a run: `named_lock` and `name_pattern` read names, `lock` and `reference_lock` find locks,
 //!   `backend_choice`, `external_choice` and `image` choose servers, `configuration` reads `picklock.toml`,
 //!   `specification` combines them, and `run` runs the result

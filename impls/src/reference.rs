@@ -52,8 +52,8 @@ const fn declared(renews: bool, fences: bool) -> Declared {
     }
 }
 
-/// Returns the best built-in lock that uses the same number of servers and declares no more than `declared`. Returns `None`
-/// if no built-in lock uses that number of servers, because then no results are comparable.
+/// Returns the best built-in lock that uses the same number of servers and declares no more than `declared`. Returns
+/// `None` if no built-in lock uses that number of servers, because then no results are comparable.
 pub fn best(nodes: usize, replicas: usize, declared: Declared) -> Option<&'static BuiltInLock> {
     // Each of the other kinds has only one lock.
     let is_mutex = declared.kind == Kind::Mutex;

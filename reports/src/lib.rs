@@ -3,8 +3,8 @@
 //! This crate performs no I/O, reads no clock and judges nothing: it reports the results of the checkers.
 //! ARCHITECTURE.md lists the modules and their allowed imports.
 //!
-//! - input: [`documents`] reads and writes records, [`command_log`] reads commands, and [`report_input`] is what a report
-//!   is made from; [`combine`] and [`matrix_parts`] join several inputs
+//! - input: [`documents`] reads and writes records, [`command_log`] reads commands, and [`report_input`] is what a
+//!   report is made from; [`combine`] and [`matrix_parts`] join several inputs
 //! - what a result means, in the same words in every report: [`problem`], [`responsibility`], [`remedy`],
 //!   [`cell_status`], `cell_mark`, `costs`, [`matrix`], [`scorecard`]
 //! - figures and pictures: [`measures`], [`statistics`], [`run_log`], `worker_lanes`, `node_lanes`

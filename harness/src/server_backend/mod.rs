@@ -2,8 +2,8 @@
 //! of a backend.
 //!
 //! - the traits: `workers`, `links`, `nodes`, `replication`, `sentinels`, `clocks`, `data`, `probe`, `liveness`
-//! - the key history: `key_history` has one `key_observer` per node, which reads a `report_connection` up to its `marks`;
-//!   `stored_keys` reads all keys at once
+//! - the key history: `key_history` has one `key_observer` per node, which reads a `report_connection` up to its
+//!   `marks`; `stored_keys` reads all keys at once
 //! - stalls and deaths without a fault: `heartbeat` for servers, `worker_watch` for workers, and `liveness_monitor`,
 //!   which collects them
 //! - `resource_exhaustion`: errors that this process causes because it lacks a resource

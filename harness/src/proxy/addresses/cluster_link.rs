@@ -25,8 +25,8 @@ use crate::proxy::links::Proxy;
 use crate::proxy::proxy_state::{ProxyState, TaskGuard};
 use crate::proxy::resp::reply_stream::{CHUNK, forward_replies};
 
-/// Shortest wait for an answer that is recorded. Equals `MIN_STALL` of `driver/stall.rs`, because both show that a server
-/// was slow.
+/// Shortest wait for an answer that is recorded. Equals `MIN_STALL` of `driver/stall.rs`, because both show that a
+/// server was slow.
 const SLOW: Duration = Duration::from_millis(60);
 
 impl Proxy {
