@@ -2,7 +2,7 @@
 
 use crate::history::{EventKind, History};
 use crate::key_history::ValueSpan;
-use crate::timeline::{Hold, ms_from_ns};
+use crate::timeline::Hold;
 
 /// Returns when the lock first let the leader of `first` act although no lease of its key could run any more and
 /// `second` was led by another client, or `None` if it never did.
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::history::read_history;
     use crate::key_history::KeyHistory;
-    use crate::timeline::Timeline;
+    use crate::timeline::{Timeline, ms_from_ns};
 
     /// A leader's key is removed at 100 ms, and another client leads from 150 ms on. At `at_ms`, the lock confirms to
     /// the first leader that it may act.
@@ -73,7 +73,7 @@ mod tests {
             .collect();
         assert!(!own.is_empty(), "the value has its author");
         let at_ns = phantom_ns(&history, &own, first, second);
-        at_ns.map(|at_ns| ms_from_ns(at_ns))
+        at_ns.map(ms_from_ns)
     }
 
     #[test]

@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{EventKind, History};
-use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
+use crate::timeline::{Attempt, AttemptTracker, Hold, Step, ms_from_ns, overlap};
 
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::delays::{Delays, stalled_ns};
