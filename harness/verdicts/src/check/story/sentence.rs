@@ -97,8 +97,7 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
             format!("worker {worker} reported that its lease was extended by {valid_ms} ms"),
         ),
         EventKind::ExtendGranted {
-            valid_ms: Some(ms),
-            ..
+            valid_ms: Some(ms), ..
         } => (
             Weight::Background,
             format!("worker {worker} reported an extension of its lease by {ms} ms"),
