@@ -1,7 +1,18 @@
 //! Picklock: stress-tests distributed locks on Redis.
 //!
-//! This binary parses, composes, dispatches, prints and exits; no other crate does any of these. [`cli`] defines the
-//! command line; the first line of each other file states its purpose.
+//! This binary parses, composes, dispatches, prints and exits; no other crate does any of these.
+//!
+//! - the command line: [`cli`], with `usage_hint` and `misplaced_password` for its errors
+//! - one file or folder per command: `scenario`, `matrix`, `gate`, `search` (`sweep`, `hunt`, `merge`), `replay`,
+//!   `check`, `report`, `log`, `explain`, `listing`, `docs`, `init`, `adapter_check`, `proxy_service`, `completions`,
+//!   and the hidden `worker`
+//! - from names to a run: `named_lock` and `name_pattern` read names, `lock` and `reference_lock` find locks,
+//!   `backend_choice`, `external_choice` and `image` choose servers, `configuration` reads `picklock.toml`,
+//!   `specification` combines them, and `run` runs the result
+//! - files: `run_directory`, `saved_run`, `repro` and `reproduce_command` save and repeat a run, `report_reader` reads
+//!   results, `output_directory`, `untrusted_file` and `trust` guard the user's files
+//! - output: `print`, `status_line`, `live_progress`, `pager`, `terminal_markdown`, `worker_stderr`
+//! - the end: `interrupt`, `exit`
 
 mod adapter_check;
 mod backend_choice;

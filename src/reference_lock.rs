@@ -3,7 +3,7 @@
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_kinds::kind_of;
 use picklock_harness::spec::LockSpec;
-use picklock_impls::reference::{Claims, reference_for, renews};
+use picklock_impls::reference::{Declared, reference_for, renews};
 use picklock_impls::{BuiltInLock, built_in};
 use picklock_scenarios::Scenario;
 
@@ -33,10 +33,10 @@ pub fn fitting(
     name: &str,
     spec: &LockSpec,
     nodes: usize,
-    claims: Claims,
+    declared: Declared,
 ) -> Result<&'static BuiltInLock, String> {
     if name == AUTO {
-        return reference_for(nodes, spec.replicas, claims).ok_or_else(|| {
+        return reference_for(nodes, spec.replicas, declared).ok_or_else(|| {
             format!("no built-in lock is comparable with a lock on {nodes} nodes\n  = help: state the expectations yourself in [[expect]] tables")
         });
     }
@@ -66,7 +66,7 @@ pub fn fitting(
             describe(nodes, spec.replicas)
         ));
     }
-    if claims.renews && !renews(name) && !claims.fences {
+    if declared.renews && !renews(name) && !declared.fences {
         return Err(format!(
             "{} promises to renew its lease (renews = true), but {name} does not renew, so the results of the two are not comparable\n  = help: write {AUTO}, or name a lock that renews",
             spec.name
@@ -94,12 +94,12 @@ mod tests {
         let lock = LockFactory::built_in(named("watchdog").unwrap());
         let spec = lock.spec().clone();
         let found = |name, renews| {
-            let claims = Claims {
+            let declared = Declared {
                 renews,
                 fences: false,
                 kind: Kind::Mutex,
             };
-            fitting(name, &spec, 1, claims).map(|lock| lock.name)
+            fitting(name, &spec, 1, declared).map(|lock| lock.name)
         };
         assert_eq!(found(AUTO, true), Ok("watchdog"));
         assert_eq!(found(AUTO, false), Ok("set-nx-px"));

@@ -30,9 +30,10 @@ pub fn check(
     if trusted || named.is_empty() {
         return Ok(());
     }
-    let lines = named.iter();
-    let lines = lines.map(|(what, name)| format!("\n  {what}: {}", visible(name)));
-    let lines: String = lines.collect();
+    let lines: String = named
+        .iter()
+        .map(|(what, name)| format!("\n  {what}: {}", visible(name)))
+        .collect();
     Err(Failure::Usage(inert!(
         "{}: replaying it would start what the file names:{}\nNothing was started. If you trust \
          the file, add --trust",

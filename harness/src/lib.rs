@@ -3,6 +3,15 @@
 //! To test your own lock in your own test, use [`trial`]. Every run is described by a [`spec`] and goes through
 //! [`run`](mod@run). `ARCHITECTURE.md` in the repository maps the modules and the imports that are allowed between
 //! them. Modules that start servers or processes require the feature `servers`.
+//!
+//! - the plan of a run: [`spec`], [`run`](mod@run)
+//! - the course of a run: [`driver`], [`nemesis`], and their shared state, [`context`]
+//! - the place of a run, behind the traits of [`backend`]: [`sim`], `server_backend`, `servers`
+//! - between workers and nodes: [`proxy`]
+//! - the changes of keys: `key_watch`, [`monitor_replay`]
+//! - programs as locks: [`adapter`], `conformance`; locks as code: [`lock_factory`], `worker`
+//! - many runs: [`search`], [`trial`]
+//! - the only sources of time and randomness: [`clock`], [`rng`]
 
 pub mod adapter;
 pub mod backend;

@@ -7,7 +7,8 @@
 //! - the contract: [`Lock`], [`Grant`], [`LockError`]
 //! - the environment of a lock: [`Node`] and [`Context`]
 //! - the choices of its user: [`OptionSpec`], and [`Options`] once they are checked
-//! - the building blocks of locks: lease, attempts with patience, renewal, stopwatch, token, one node or a quorum
+//! - the building blocks of locks: lease, attempts with patience, renewal, stopwatch, one node or a quorum
+//! - the building blocks of mutants: `variation`, `varied_*`
 //! - [`reference`]: the built-in lock that is the reference for another lock
 //! - [`LOCKS`], one file each, and [`MUTANTS`], which are broken on purpose
 //!

@@ -4,7 +4,7 @@ use crate::{BuiltInLock, Kind, built_in};
 
 /// Features that a lock declares, besides its number of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claims {
+pub struct Declared {
     /// Whether it renews its lease while a client works.
     pub renews: bool,
     /// Whether it provides fencing tokens.
@@ -13,56 +13,56 @@ pub struct Claims {
     pub kind: Kind,
 }
 
-/// The best built-in locks with their claims; those with more claims come first.
-const BEST: [(&str, Claims); 9] = [
-    ("fenced", claims(false, true)),
-    ("watchdog", claims(true, false)),
-    ("redlock-renewing", claims(true, false)),
-    ("set-nx-px", claims(false, false)),
-    ("replicated", claims(false, false)),
-    ("redlock", claims(false, false)),
+/// The best built-in locks with what they declare; those that declare more come first.
+const BEST: [(&str, Declared); 9] = [
+    ("fenced", declared(false, true)),
+    ("watchdog", declared(true, false)),
+    ("redlock-renewing", declared(true, false)),
+    ("set-nx-px", declared(false, false)),
+    ("replicated", declared(false, false)),
+    ("redlock", declared(false, false)),
     (
         "semaphore",
-        Claims {
+        Declared {
             kind: Kind::Semaphore,
-            ..claims(false, false)
+            ..declared(false, false)
         },
     ),
     (
         "rwlock",
-        Claims {
+        Declared {
             kind: Kind::ReadWrite,
-            ..claims(false, false)
+            ..declared(false, false)
         },
     ),
     (
         "leader",
-        Claims {
+        Declared {
             kind: Kind::Leader,
-            ..claims(true, true)
+            ..declared(true, true)
         },
     ),
 ];
 
-const fn claims(renews: bool, fences: bool) -> Claims {
-    Claims {
+const fn declared(renews: bool, fences: bool) -> Declared {
+    Declared {
         renews,
         fences,
         kind: Kind::Mutex,
     }
 }
 
-/// Returns the best built-in lock that uses the same number of servers and claims no more than `claims`. Returns `None`
-/// if no built-in lock uses that number of servers, because then no results are comparable.
-pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static BuiltInLock> {
+/// Returns the best built-in lock that uses the same number of servers and declares no more than `declared`. Returns
+/// `None` if no built-in lock uses that number of servers, because then no results are comparable.
+pub fn best(nodes: usize, replicas: usize, declared: Declared) -> Option<&'static BuiltInLock> {
     // Each of the other kinds has only one lock.
-    let is_mutex = claims.kind == Kind::Mutex;
-    let claims_no_more = |its: &Claims| {
-        !is_mutex || (claims.fences || !its.fences) && (claims.renews || !its.renews)
+    let is_mutex = declared.kind == Kind::Mutex;
+    let declares_no_more = |its: &Declared| {
+        !is_mutex || (declared.fences || !its.fences) && (declared.renews || !its.renews)
     };
     let fitting = BEST
         .iter()
-        .filter(|(_, its)| claims.kind == its.kind && claims_no_more(its));
+        .filter(|(_, its)| declared.kind == its.kind && declares_no_more(its));
     let mut fitting = fitting.filter_map(|(name, _)| built_in().find(|lock| lock.name == *name));
     fitting.find(|one| (one.nodes, one.replicas) == (nodes, replicas))
 }
@@ -74,14 +74,14 @@ pub fn best(nodes: usize, replicas: usize, claims: Claims) -> Option<&'static Bu
 pub fn reference_for(
     nodes: usize,
     replicas: usize,
-    claims: Claims,
+    declared: Declared,
 ) -> Option<&'static BuiltInLock> {
     let alike = || match nodes {
-        1 => best(1, 0, claims),
-        3.. => best(5, 0, claims),
+        1 => best(1, 0, declared),
+        3.. => best(5, 0, declared),
         _ => None,
     };
-    best(nodes, replicas, claims).or_else(alike)
+    best(nodes, replicas, declared).or_else(alike)
 }
 
 /// Returns `true` if this built-in lock renews its lease in the background.
@@ -96,30 +96,30 @@ mod tests {
 
     #[test]
     fn lock_is_compared_with_one_of_its_kind_only() {
-        let semaphore = Claims {
+        let semaphore = Declared {
             kind: Kind::Semaphore,
-            ..claims(true, true)
+            ..declared(true, true)
         };
         assert_eq!(
             reference_for(1, 0, semaphore).map(|it| it.name),
             Some("semaphore")
         );
-        let leader = Claims {
+        let leader = Declared {
             kind: Kind::Leader,
-            ..claims(false, false)
+            ..declared(false, false)
         };
         assert_eq!(
             reference_for(1, 0, leader).map(|it| it.name),
             Some("leader")
         );
-        let names = [1, 3].map(|nodes| reference_for(nodes, 0, claims(true, true)));
+        let names = [1, 3].map(|nodes| reference_for(nodes, 0, declared(true, true)));
         assert!(names.iter().flatten().all(|lock| lock.kind == Kind::Mutex));
     }
 
     #[test]
-    fn claims_of_the_best_locks_match_the_locks() {
-        for (name, claims) in BEST {
-            assert_eq!(renews(name), claims.renews, "{name}");
+    fn declarations_of_the_best_locks_match_the_locks() {
+        for (name, declared) in BEST {
+            assert_eq!(renews(name), declared.renews, "{name}");
         }
     }
 
@@ -127,27 +127,27 @@ mod tests {
     fn the_best_lock_is_built_in_and_uses_as_many_servers() {
         for fences in [false, true] {
             for renews in [false, true] {
-                let claims = claims(renews, fences);
+                let declared = declared(renews, fences);
                 for (nodes, replicas) in [(1, 0), (1, 1), (5, 0)] {
-                    let found = best(nodes, replicas, claims).unwrap();
+                    let found = best(nodes, replicas, declared).unwrap();
                     let servers = (found.nodes, found.replicas);
                     assert_eq!(servers, (nodes, replicas), "{}", found.name);
                 }
                 // A built-in lock on a different number of servers has different results.
                 for (nodes, replicas) in [(1, 2), (3, 0), (5, 1)] {
-                    assert!(best(nodes, replicas, claims).is_none(), "{nodes}");
+                    assert!(best(nodes, replicas, declared).is_none(), "{nodes}");
                 }
-                // Every comparable combination of claims has a reference.
+                // Every comparable combination of declarations has a reference.
                 for one in LOCKS {
                     assert!(
-                        best(one.nodes, one.replicas, claims).is_some(),
+                        best(one.nodes, one.replicas, declared).is_some(),
                         "{}",
                         one.name
                     );
                 }
             }
         }
-        let name = |renews, fences| best(1, 0, claims(renews, fences)).unwrap().name;
+        let name = |renews, fences| best(1, 0, declared(renews, fences)).unwrap().name;
         assert_eq!(
             [name(true, true), name(true, false), name(false, false)],
             ["fenced", "watchdog", "set-nx-px"]
@@ -155,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn standard_is_a_lock_of_the_same_kind() {
+    fn reference_is_a_lock_of_the_same_kind() {
         let name = |nodes, replicas, renews| {
-            reference_for(nodes, replicas, claims(renews, false)).map(|lock| lock.name)
+            reference_for(nodes, replicas, declared(renews, false)).map(|lock| lock.name)
         };
         assert_eq!(name(1, 2, true), Some("watchdog"));
         assert_eq!(name(1, 1, false), Some("replicated"));

@@ -145,9 +145,29 @@ type verdict struct {
 	Reasons []struct{ Kind, Feature, Unsupported string }
 }
 
+// verdicts has the verdict on each property, and the properties in the order in which the engine lists them.
+type verdicts struct {
+	properties []string
+	of         map[string]verdict
+}
+
+func (v *verdicts) UnmarshalJSON(document []byte) error {
+	if err := json.Unmarshal(document, &v.of); err != nil {
+		return err
+	}
+	names := json.NewDecoder(bytes.NewReader(document))
+	names.Token() // the opening brace
+	for names.More() {
+		name, _ := names.Token()
+		v.properties = append(v.properties, name.(string))
+		names.Decode(&json.RawMessage{})
+	}
+	return nil
+}
+
 type cell struct {
 	Scenario   string
-	Verdicts   map[string]verdict
+	Verdicts   verdicts
 	Expected   map[string]string
 	Mismatches []struct{ Property, Expected string }
 	Error      string

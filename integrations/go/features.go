@@ -17,8 +17,8 @@ var advice = map[string]string{
 // missing returns the reason why a scenario is not applicable, and what the lock needs for it.
 func missing(one cell) string {
 	text := "no reason is given"
-	for _, property := range properties {
-		verdict := one.Verdicts[property]
+	for _, property := range one.Verdicts.properties {
+		verdict := one.Verdicts.of[property]
 		for at, reason := range verdict.Reasons {
 			if reason.Kind == "extension-untested" && reason.Unsupported != "" {
 				return "the lock cannot be extended: implement picklock.Extender, or TryExtend for picklock.Trying"

@@ -16,8 +16,6 @@ import (
 // Maximum number of lines of each worker's output in a failure.
 const lastLines = 8
 
-var properties = []string{"exclusion", "lease", "resource", "ownership", "fencing", "progress", "claims", "once"}
-
 type outcome int
 
 const (
@@ -125,13 +123,11 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 		return failed, strings.Join(append([]string{title + " did not run: " + one.Error}, workerOutput(directory)...), "\n")
 	}
 	byStatus := map[string][]string{}
-	for _, property := range properties {
-		// Only a scheduled job has the property once.
-		if verdict, has := one.Verdicts[property]; has {
-			byStatus[verdict.Status] = append(byStatus[verdict.Status], property)
-		}
+	for _, property := range one.Verdicts.properties {
+		status := one.Verdicts.of[property].Status
+		byStatus[status] = append(byStatus[status], property)
 	}
-	if len(byStatus["not-applicable"]) == len(one.Verdicts) {
+	if len(byStatus["not-applicable"]) == len(one.Verdicts.properties) {
 		return notApplicable, title + " is not applicable: " + missing(one)
 	}
 	wrong, open := map[string]string{}, byStatus["unknown"]
@@ -141,7 +137,7 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 	if r.expect != nil {
 		wrong, open = r.unexpected(one)
 		if wrong == nil {
-			return failed, fmt.Sprintf("Expect: there are only the properties %s", strings.Join(properties, ", "))
+			return failed, fmt.Sprintf("Expect: there are only the properties %s", strings.Join(one.Verdicts.properties, ", "))
 		}
 	}
 	for _, property := range open {
@@ -166,7 +162,7 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 func (r run) unexpected(one cell) (map[string]string, []string) {
 	wrong, open := map[string]string{}, []string{}
 	for property, wanted := range r.expect {
-		verdict, exists := one.Verdicts[property]
+		verdict, exists := one.Verdicts.of[property]
 		if !exists {
 			return nil, nil
 		}
@@ -185,7 +181,7 @@ func reason(one cell, among []string) string {
 	var lines []string
 	seen := map[string]bool{}
 	for _, property := range among {
-		for _, line := range one.Verdicts[property].Story {
+		for _, line := range one.Verdicts.of[property].Story {
 			if !seen[line] {
 				lines = append(lines, line)
 			}
@@ -200,8 +196,8 @@ func reason(one cell, among []string) string {
 
 func (r run) failure(title string, one cell, wrong map[string]string, directory string) string {
 	var found, names, shared []string
-	for _, property := range properties {
-		verdict := one.Verdicts[property]
+	for _, property := range one.Verdicts.properties {
+		verdict := one.Verdicts.of[property]
 		if wanted, is := wrong[property]; is {
 			names = append(names, property)
 			found = append(found, fmt.Sprintf("%s is %s, expected %s", property, verdict.describe(), wanted))

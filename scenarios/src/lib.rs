@@ -2,6 +2,15 @@
 //!
 //! Pure data: no I/O, no clock, no async runtime. [`Scenario::parse`] turns text into a checked scenario, or into an
 //! error that names file, line, column and the nearest valid word.
+//!
+//! - `scenario`: a scenario with its tables `topology`, `workload` and `schedule`; `parse` reads it from a file, and
+//!   `validate` checks it
+//! - `fault`: one file per kind of fault, with its fields, actions and words
+//! - `property` and `cause`: the words of verdicts
+//! - [`catalog`]: the scenarios that are included, and [`profile`]: selections of them
+//! - `family`, `backend_name`, `lock_kind`, `lock_feature`: other words of scenario files
+//! - `lease_duration`, `signed_duration`, `rate`: values in scenario files
+//! - `arbitrary`: generates valid scenarios for tests
 
 #[cfg(feature = "arbitrary")]
 pub mod arbitrary;

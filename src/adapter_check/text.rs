@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn check_is_one_line_and_a_failed_one_names_its_paragraph() {
+    fn check_is_one_line_and_a_failed_one_names_its_section() {
         let failed = CheckResult {
             line: Some("{\"reply\":\"granted\"}\u{1b}[2J".into()),
             log: vec!["Traceback".into()],

@@ -16,35 +16,35 @@ pub(super) const CSHARP_LIBRARIES: &[Library] = &[
         files: templates!("csharp/csredis": "CsRedisLock.cs", "my-lock.csproj"),
         prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
-        claims: &[RENEWS],
+        declares: &[RENEWS],
     },
     Library {
         name: "distributedlock",
         files: templates!("csharp/distributedlock": "DistributedLock.cs", "Multiplexer.cs" from "../stackexchange-redis/Multiplexer.cs", "my-lock.csproj"),
         prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
-        claims: &[RENEWS],
+        declares: &[RENEWS],
     },
     Library {
         name: "freeredis",
         files: templates!("csharp/freeredis": "FreeRedisLock.cs", "my-lock.csproj"),
         prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
-        claims: &[RENEWS],
+        declares: &[RENEWS],
     },
     Library {
         name: "redlock-net",
         files: templates!("csharp/redlock-net": "RedLockNetLock.cs", "my-lock.csproj"),
         prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
-        claims: &[NODES, RENEWS],
+        declares: &[NODES, RENEWS],
     },
     Library {
         name: "stackexchange-redis",
         files: templates!("csharp/stackexchange-redis": "StackExchangeLock.cs", "Multiplexer.cs", "my-lock.csproj"),
         prepare: &[DOTNET_BUILD],
         run: "dotnet build/my-lock.dll",
-        claims: &[],
+        declares: &[],
     },
 ];
 
@@ -54,7 +54,7 @@ pub(super) const GO_LIBRARIES: &[Library] = &[
         files: templates!("go/go-redis": "go_redis.go", "go.mod" from "../go.mod"),
         prepare: &["go get github.com/redis/go-redis/v9@v9.23.0", GO_BUILD],
         run: "./my-lock",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "redislock",
@@ -64,7 +64,7 @@ pub(super) const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "redsync",
@@ -74,7 +74,7 @@ pub(super) const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
-        claims: &[NODES],
+        declares: &[NODES],
     },
     Library {
         name: "redsync-goredis8",
@@ -84,14 +84,14 @@ pub(super) const GO_LIBRARIES: &[Library] = &[
             GO_BUILD,
         ],
         run: "./my-lock",
-        claims: &[NODES],
+        declares: &[NODES],
     },
     Library {
         name: "rueidislock",
         files: templates!("go/rueidislock": "rueidislock.go", "go.mod" from "../go.mod"),
         prepare: &["go get github.com/redis/rueidis@v1.0.79", GO_BUILD],
         run: "./my-lock",
-        claims: &[RENEWS],
+        declares: &[RENEWS],
     },
 ];
 
@@ -104,7 +104,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build Lock4jLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 Lock4jLock",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "redisson",
@@ -114,7 +114,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build RedissonLock.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonLock",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "redisson-fenced",
@@ -124,7 +124,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build RedissonFencedLock.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonFencedLock",
-        claims: &[FENCES],
+        declares: &[FENCES],
     },
     Library {
         name: "redisson-rwlock",
@@ -134,7 +134,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -sourcepath . -d build RedissonRwLock.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonRwLock",
-        claims: &[RWLOCK],
+        declares: &[RWLOCK],
     },
     Library {
         name: "redisson-semaphore",
@@ -144,7 +144,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -sourcepath . -d build RedissonSemaphores.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 RedissonSemaphores",
-        claims: &[SEMAPHORE],
+        declares: &[SEMAPHORE],
     },
     Library {
         name: "shedlock",
@@ -154,7 +154,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build ShedLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 ShedLock",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "spring-data-redis",
@@ -164,7 +164,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build SpringDataLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringDataLock",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "spring-integration",
@@ -174,7 +174,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
             "javac -cp 'build:lib/*' -d build SpringIntegrationLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 SpringIntegrationLock",
-        claims: &[],
+        declares: &[],
     },
 ];
 
@@ -186,14 +186,14 @@ pub(super) const NODE_LIBRARIES: &[Library] = &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@5.0.0-beta.2",
         ],
         run: "node redlock.mjs",
-        claims: &[NODES],
+        declares: &[NODES],
     },
     Library {
         name: "node-redlock-4",
         files: templates!("node/node-redlock-4": "redlock_4.mjs"),
         prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@4.2.0"],
         run: "node redlock_4.mjs",
-        claims: &[NODES],
+        declares: &[NODES],
     },
     Library {
         name: "redis-semaphore",
@@ -202,7 +202,7 @@ pub(super) const NODE_LIBRARIES: &[Library] = &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0",
         ],
         run: "node redis_semaphore.mjs",
-        claims: &[RENEWS],
+        declares: &[RENEWS],
     },
     Library {
         name: "redis-semaphore-permits",
@@ -211,7 +211,7 @@ pub(super) const NODE_LIBRARIES: &[Library] = &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redis-semaphore@5.8.0",
         ],
         run: "node redis_semaphore_permits.mjs",
-        claims: &[SEMAPHORE, RENEWS],
+        declares: &[SEMAPHORE, RENEWS],
     },
     Library {
         name: "redlock-universal",
@@ -220,7 +220,7 @@ pub(super) const NODE_LIBRARIES: &[Library] = &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock-universal@0.8.5",
         ],
         run: "node redlock_universal.mjs",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "sesamecare-redlock",
@@ -229,7 +229,7 @@ pub(super) const NODE_LIBRARIES: &[Library] = &[
             "npm install --prefix . --no-audit --no-fund ioredis@5.8.2 redlock@npm:@sesamecare-oss/redlock@1.4.0",
         ],
         run: "node redlock.mjs",
-        claims: &[NODES],
+        declares: &[NODES],
     },
     Library {
         name: "simple-redis-mutex",
@@ -238,14 +238,14 @@ pub(super) const NODE_LIBRARIES: &[Library] = &[
             "npm install --prefix . --no-audit --no-fund redis@5.12.1 simple-redis-mutex@3.0.0",
         ],
         run: "node simple_redis_mutex.mjs",
-        claims: &[FENCES],
+        declares: &[FENCES],
     },
     Library {
         name: "verrou",
         files: templates!("node/verrou": "verrou.mjs"),
         prepare: &["npm install --prefix . --no-audit --no-fund ioredis@5.8.2 @verrou/core@0.5.2"],
         run: "node verrou.mjs",
-        claims: &[],
+        declares: &[],
     },
 ];
 
@@ -256,14 +256,14 @@ pub(super) const PHP_LIBRARIES: &[Library] = &[
         files: templates!("php/laravel-cache-lock": "laravel_cache_lock.php"),
         prepare: &["dpkg-query --show php-redis php-illuminate-cache php-illuminate-redis"],
         run: "php laravel_cache_lock.php",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "symfony-lock",
         files: templates!("php/symfony-lock": "symfony_lock.php"),
         prepare: &["dpkg-query --show php-redis php-symfony-cache php-symfony-lock"],
         run: "php symfony_lock.php",
-        claims: &[],
+        declares: &[],
     },
 ];
 
@@ -273,56 +273,56 @@ pub(super) const PYTHON_LIBRARIES: &[Library] = &[
         files: templates!("python/celery-once": "celery_once_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python celery_once_lock.py",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "celery-redbeat",
         files: templates!("python/celery-redbeat": "redbeat_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redbeat_lock.py",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "django-redis",
         files: templates!("python/django-redis": "django_redis_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python django_redis_lock.py",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "pottery",
         files: templates!("python/pottery": "pottery_redlock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python pottery_redlock.py",
-        claims: &[NODES],
+        declares: &[NODES],
     },
     Library {
         name: "python-redis-lock",
         files: templates!("python/python-redis-lock": "python_redis_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python python_redis_lock.py",
-        claims: &[RENEWS],
+        declares: &[RENEWS],
     },
     Library {
         name: "redis-py",
         files: templates!("python": "redis_py_lock.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_py_lock.py",
-        claims: &[],
+        declares: &[],
     },
     Library {
         name: "redis-semaphore-pypi",
         files: templates!("python/redis-semaphore": "redis_semaphore_permits.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redis_semaphore_permits.py",
-        claims: &[SEMAPHORE],
+        declares: &[SEMAPHORE],
     },
     Library {
         name: "redlock-py",
         files: templates!("python/redlock-py": "redlock_py.py", "requirements.txt"),
         prepare: &[VENV, PIP],
         run: ".venv/bin/python redlock_py.py",
-        claims: &[NODES],
+        declares: &[NODES],
     },
 ];
 
@@ -331,5 +331,5 @@ pub(super) const RUST_LIBRARIES: &[Library] = &[Library {
     files: templates!("rust/rslock": "src/main.rs", "src/guards.rs", "Cargo.toml" from "Cargo.toml.template", "Cargo.lock"),
     prepare: &["cargo build --locked"],
     run: "target/debug/rslock-adapter",
-    claims: &[NODES],
+    declares: &[NODES],
 }];

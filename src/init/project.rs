@@ -86,23 +86,23 @@ impl Project {
             .filter(|template| Some(template.path) != is_in_module)
             .map(|Template { path, text }| (*path, (*text).to_owned()))
             .collect();
-        let of_example = example.map_or(&[][..], KindExample::claims);
-        let claims = library.map_or(of_example, |library| library.claims);
-        let declared = format!("kind = \"{}\"", kind.declared().as_str());
-        // A library's claims contain its kind.
+        let of_example = example.map_or(&[][..], KindExample::declares);
+        let declares = library.map_or(of_example, |library| library.declares);
+        let kind_line = format!("kind = \"{}\"", kind.declared().as_str());
+        // The declarations of a library contain its kind.
         let is_declared = library.is_none() && kind.declared() != LockKind::Mutex;
-        let declared = is_declared.then_some(declared.as_str());
-        let lines = declared.into_iter().chain(claims.iter().copied());
+        let kind_line = is_declared.then_some(kind_line.as_str());
+        let lines = kind_line.into_iter().chain(declares.iter().copied());
         let lines: String = lines.map(|line| format!("{line}\n")).collect();
         let configuration = CONFIGURATION
             .replace("{{run}}", &run)
             .replace("{{label}}", label)
-            .replace("{{claims}}", &lines)
+            .replace("{{declares}}", &lines)
             .replace("{{first}}", kind.first_scenario())
             .replace("{{chosen}}", kind.chosen())
             .replace(
                 "{{expected}}",
-                &kind.expected(resource_after_a_pause(claims)),
+                &kind.expected(resource_after_a_pause(declares)),
             );
         files.push(("picklock.toml", configuration));
         let ignored = language.ignored.iter().chain([&RESULTS]);
@@ -125,10 +125,10 @@ impl Project {
 
 /// Returns the kind of a library's lock.
 fn kind_of(library: Option<&Library>) -> Kind {
-    let claims = library.map_or(&[][..], |library| library.claims);
-    if claims.contains(&SEMAPHORE) {
+    let declares = library.map_or(&[][..], |library| library.declares);
+    if declares.contains(&SEMAPHORE) {
         Kind::Semaphore
-    } else if claims.contains(&RWLOCK) {
+    } else if declares.contains(&RWLOCK) {
         Kind::Rwlock
     } else {
         Kind::Mutex
@@ -136,10 +136,10 @@ fn kind_of(library: Option<&Library>) -> Kind {
 }
 
 /// Returns the expected result for the resource after the holder was frozen for longer than its lease.
-fn resource_after_a_pause(claims: &[&str]) -> &'static str {
-    if claims.contains(&FENCES) {
+fn resource_after_a_pause(declares: &[&str]) -> &'static str {
+    if declares.contains(&FENCES) {
         "held"
-    } else if claims.contains(&RENEWS) {
+    } else if declares.contains(&RENEWS) {
         "any: the lock may notice before or after the stock is changed"
     } else {
         "violated: outlived-lease"

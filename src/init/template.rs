@@ -58,7 +58,7 @@ pub struct KindExample {
 
 impl KindExample {
     /// Returns the lines of `picklock.toml` that declare what the example does, as in [`Library`].
-    pub fn claims(&self) -> &'static [&'static str] {
+    pub fn declares(&self) -> &'static [&'static str] {
         match self.kind {
             Kind::Leader => &[RENEWS, FENCES],
             Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Cron => &[],
@@ -101,8 +101,8 @@ pub struct Library {
     pub prepare: &'static [&'static str],
     /// As in [`Language`].
     pub run: &'static str,
-    /// Further lines of its table: the number of nodes for its lock, and its claims.
-    pub claims: &'static [&'static str],
+    /// Further lines of its table: the number of nodes for its lock, and what it declares.
+    pub declares: &'static [&'static str],
 }
 
 /// Table line for a lock on a majority of independent nodes.

@@ -3,7 +3,7 @@
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_kinds::built_in_kind;
 use picklock_harness::spec::{LockSpec, Overrides};
-use picklock_impls::reference::{Claims, best};
+use picklock_impls::reference::{Declared, best};
 use picklock_impls::{BuiltInLock, built_in};
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
@@ -39,7 +39,7 @@ impl Candidate {
         let configured = configured.filter(|_| spec.configuration.is_some());
         let own = configured.and_then(|one| one.reference.as_ref());
         let nodes = request.overrides.nodes.unwrap_or(spec.nodes);
-        let claims = Claims {
+        let declared = Declared {
             renews: spec.renews,
             fences: configured.is_some_and(|one| one.fences),
             kind: built_in_kind(spec.kind.unwrap_or_default()),
@@ -48,13 +48,13 @@ impl Candidate {
             let wrong = |problem: String| {
                 Failure::Usage(inert!("reference {}: {}", name, Inert::lines(&problem)))
             };
-            reference_lock::fitting(name, &spec, nodes, claims).map_err(wrong)
+            reference_lock::fitting(name, &spec, nodes, declared).map_err(wrong)
         };
         let reference = request.reference.as_ref().or(own).filter(|_| !is_known);
         let reference = reference.map(find).transpose()?;
         Ok(Candidate {
             has_catalog_expectations: is_known,
-            best: reference.or_else(|| best(nodes, spec.replicas, claims)),
+            best: reference.or_else(|| best(nodes, spec.replicas, declared)),
             reference,
             spec,
         })

@@ -9,7 +9,7 @@ use picklock_harness::check::machine_was_too_slow;
 use picklock_harness::clock::Clock;
 use picklock_harness::history::History;
 use picklock_harness::record::{Counterexample, Recurred, RunRecord};
-use picklock_harness::search::{Plan, Shown, Violation, ViolationFilter};
+use picklock_harness::search::{Plan, PlanResult, Violation, ViolationFilter};
 use picklock_harness::spec::{LockSpec, RunSpec, ServerChoice};
 use picklock_reports::inert;
 use picklock_scenarios::{BackendName, catalog};
@@ -58,7 +58,7 @@ pub struct Attempts {
 
 /// The result of an attempt.
 pub struct Attempted {
-    pub shown: Shown,
+    pub result: PlanResult,
     pub history: History,
     /// The new counterexamples.
     pub counterexamples: Vec<Counterexample>,
@@ -114,7 +114,7 @@ impl Attempts {
             return Ok(None);
         };
         for retry in 1..=RETRIES {
-            let shows_nothing = self.shown(&first).violations.is_empty();
+            let shows_nothing = self.result_of(&first).violations.is_empty();
             if !shows_nothing || !machine_was_too_slow(&first.record.verdicts) {
                 break;
             }
@@ -122,11 +122,11 @@ impl Attempts {
             first = self.run(plan, &directory).await?.unwrap_or(first);
         }
         let after_s = saved_counterexamples::in_millis(self.clock.elapsed().as_secs_f64());
-        let mut shown = self.shown(&first);
+        let mut result = self.result_of(&first);
         let signature = plan.signature();
         let new: Vec<Violation> = {
             let mut known = self.known.borrow_mut();
-            let violations = shown.violations.iter().copied();
+            let violations = result.violations.iter().copied();
             let is_new = |violation: &Violation| {
                 let signatures = known.entry(*violation).or_default();
                 signatures.len() < PLANS && signatures.insert(signature.clone())
@@ -142,7 +142,7 @@ impl Attempts {
             let times = self.repeat(plan, work, &new).await?;
             for (violation, recurred) in new.iter().zip(times) {
                 if recurred.times * 2 <= recurred.runs {
-                    shown.violations.retain(|it| it != violation);
+                    result.violations.retain(|it| it != violation);
                     self.known
                         .borrow_mut()
                         .entry(*violation)
@@ -162,7 +162,7 @@ impl Attempts {
             }
         }
         Ok(Some(Attempted {
-            shown,
+            result,
             history: first.history,
             counterexamples,
             is_unrepeated,
@@ -189,8 +189,8 @@ impl Attempts {
                 let directory = work.join(format!("without-{fault}-{time}"));
                 let ran = self.run(&candidate, &directory).await?;
                 last = ran.filter(|run| {
-                    let shown = self.shown(run).violations;
-                    violations.iter().all(|it| shown.contains(it))
+                    let result = self.result_of(run).violations;
+                    violations.iter().all(|it| result.contains(it))
                 });
                 if last.is_none() {
                     break;
@@ -206,8 +206,8 @@ impl Attempts {
         plan_run::run(self.spec(plan), plan, place, &self.interrupt).await
     }
 
-    fn shown(&self, run: &PlanRun) -> Shown {
-        Shown::new(&run.history, &run.record.verdicts, &self.wanted)
+    fn result_of(&self, run: &PlanRun) -> PlanResult {
+        PlanResult::new(&run.history, &run.record.verdicts, &self.wanted)
     }
 
     /// Repeats a plan, and returns how often each violation occurred, the first run included.
@@ -222,7 +222,7 @@ impl Attempts {
             let Some(ran) = self.run(plan, &work.join(run.to_string())).await? else {
                 continue;
             };
-            let again = self.shown(&ran).violations;
+            let again = self.result_of(&ran).violations;
             let was_slow = machine_was_too_slow(&ran.record.verdicts);
             for (violation, recurred) in violations.iter().zip(&mut recurred) {
                 let is_shown = again.contains(violation);

@@ -43,7 +43,7 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let mut about = about(&args, nodes, BackendName::Sim, latencies);
     let earlier = Earlier::find(&args.search, &about)?;
     let first = earlier.as_ref().map_or(0, Earlier::next);
-    let ((tried, patterns, next), seen, elapsed_s) =
+    let ((outcome, patterns, next), seen, elapsed_s) =
         search(&interrupt, &stop, progress, move |stop, progress| {
             hunt.run_from(first, threads, stop, |far| progress.show(far))
         })
@@ -52,14 +52,14 @@ pub async fn run(args: HuntArgs) -> Result<u8, Failure> {
     let counterexamples = report::shrunk(
         &args.search,
         &lock_under_test,
-        &tried,
+        &outcome,
         &seen,
         (&interrupt, &stop),
         earlier.as_ref().map_or(&[], Earlier::counterexamples),
     )
     .await?;
     about.coverage.patterns = patterns;
-    let came_out = (tried, counterexamples, elapsed_s);
+    let came_out = (outcome, counterexamples, elapsed_s);
     report::finish(
         &args.search,
         &lock_under_test,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use picklock_harness::clock::Clock;
 use picklock_harness::record::Counterexample;
-use picklock_harness::search::{Draw, Memory, Plan, Progress, Tried, ViolationFilter};
+use picklock_harness::search::{Draw, Memory, Plan, Progress, SearchResult, ViolationFilter};
 use picklock_reports::inert;
 use picklock_scenarios::profile::MOST_REVEALING;
 use picklock_scenarios::{Scenario, catalog};
@@ -87,7 +87,7 @@ pub async fn hunt(
         next: earlier.as_ref().map_or(0, Earlier::next),
         running: JoinSet::new(),
         progress: SearchProgress::new(args.search.quiet, time),
-        tried: Tried::default(),
+        outcome: SearchResult::default(),
         memory: Memory::default(),
         counterexamples: Vec::new(),
         unrepeated: 0,
@@ -97,7 +97,7 @@ pub async fn hunt(
     about.coverage.unrepeated = hunting.unrepeated;
     about.next = hunting.next;
     let came_out = (
-        hunting.tried,
+        hunting.outcome,
         hunting.counterexamples,
         hunting.clock.elapsed().as_secs_f64(),
     );
@@ -136,7 +136,7 @@ struct Hunting<'a> {
     next: u64,
     running: JoinSet<Finished>,
     progress: SearchProgress,
-    tried: Tried,
+    outcome: SearchResult,
     memory: Memory,
     counterexamples: Vec<Counterexample>,
     unrepeated: u64,
@@ -157,7 +157,7 @@ impl Hunting<'_> {
             self.add(finished)?;
         }
         self.attempts.clean_up();
-        self.tried.complete = self.max.is_some_and(|max| self.next >= max);
+        self.outcome.complete = self.max.is_some_and(|max| self.next >= max);
         Ok(())
     }
 
@@ -205,19 +205,19 @@ impl Hunting<'_> {
                 // A hunt that continues this one runs the plan again.
                 self.next = self.next.min(number - 1);
             } else {
-                self.tried.add(&plan, &place, None);
+                self.outcome.add(&plan, &place, None);
             }
             return Ok(());
         };
         let Attempted {
-            shown,
+            result,
             history,
             counterexamples,
             is_unrepeated,
         } = attempted;
-        self.tried.add(&plan, &place, Some(&shown));
+        self.outcome.add(&plan, &place, Some(&result));
         for known in &mut self.counterexamples {
-            let is_shown = shown
+            let is_shown = result
                 .violations
                 .iter()
                 .any(|it| (it.property, it.cause) == (known.property, known.cause));
@@ -227,9 +227,9 @@ impl Hunting<'_> {
         self.unrepeated += u64::from(is_unrepeated);
         self.memory.remember(plan, &history);
         self.progress.show(&Progress {
-            schedules: self.tried.schedules,
+            schedules: self.outcome.schedules,
             done: self.max.map(|max| self.next as f64 / max as f64),
-            counterexamples: &self.tried.counterexamples,
+            counterexamples: &self.outcome.counterexamples,
         });
         Ok(())
     }

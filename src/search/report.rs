@@ -9,7 +9,7 @@ use picklock_harness::record::{
     Counterexample, Coverage, LockInfo as Lock, Placed, SEARCH_FORMAT, SearchKind, SearchRecord,
     SearchSettings, Shards,
 };
-use picklock_harness::search::{Effort, Tried, shrink_all};
+use picklock_harness::search::{Effort, SearchResult, shrink_all};
 use picklock_reports::documents::{self, Document};
 use picklock_reports::escape::quoted;
 use picklock_reports::inert;
@@ -105,14 +105,14 @@ pub fn finish(
     args: &SearchArgs,
     lock_under_test: &LockUnderTest,
     about: About,
-    (tried, counterexamples, elapsed_s): (Tried, Vec<Counterexample>, f64),
+    (outcome, counterexamples, elapsed_s): (SearchResult, Vec<Counterexample>, f64),
     (interrupt, earlier): (&Interrupt, Option<Earlier>),
 ) -> Result<u8, Failure> {
     let mut record = record(
         args,
         lock_under_test,
         about,
-        &tried,
+        &outcome,
         counterexamples,
         elapsed_s,
         interrupt,
@@ -134,12 +134,12 @@ pub fn finish(
 pub async fn shrunk(
     args: &SearchArgs,
     lock_under_test: &LockUnderTest,
-    tried: &Tried,
+    outcome: &SearchResult,
     seen: &SeenAfter,
     (interrupt, stop): (&Interrupt, &Stop),
     earlier: &[Counterexample],
 ) -> Result<Vec<Counterexample>, Failure> {
-    let found = tried.counterexamples.clone();
+    let found = outcome.counterexamples.clone();
     if !args.quiet && found.simplest_violation().is_some() && !stop.all.load(Ordering::Relaxed) {
         print::err(&Inert::literal("shrinking what was found\n"));
     }
@@ -151,15 +151,15 @@ pub async fn shrunk(
 }
 
 /// Adds the results to `known`, the coverage without results.
-fn coverage(tried: &Tried, known: Coverage, args: &SearchArgs) -> Coverage {
+fn coverage(outcome: &SearchResult, known: Coverage, args: &SearchArgs) -> Coverage {
     let server = (args.server).map(|server| format!("the server {}", server.name()));
-    let placed = tried.placed.iter();
-    let unavoidable = tried.unavoidable.iter();
+    let placed = outcome.placed.iter();
+    let unavoidable = outcome.unavoidable.iter();
     Coverage {
-        injection_points: tried.injection_points,
-        placements: tried.placements,
-        pruned: tried.pruned,
-        missed: tried.missed,
+        injection_points: outcome.injection_points,
+        placements: outcome.placements,
+        pruned: outcome.pruned,
+        missed: outcome.missed,
         placed: placed
             .map(|((point, fault), (schedules, counterexamples))| Placed {
                 injection_point: point.clone(),
@@ -168,11 +168,11 @@ fn coverage(tried: &Tried, known: Coverage, args: &SearchArgs) -> Coverage {
                 counterexamples: *counterexamples,
             })
             .collect(),
-        inconclusive: tried.inconclusive.clone(),
+        inconclusive: outcome.inconclusive.clone(),
         unavoidable: unavoidable
             .map(|(it, runs)| (format!("{}: {}", it.property, it.cause), *runs))
             .collect(),
-        stuck: tried.stuck,
+        stuck: outcome.stuck,
         fixed: known.fixed.into_iter().chain(server).collect(),
         ..known
     }
@@ -182,7 +182,7 @@ fn record(
     args: &SearchArgs,
     lock_under_test: &LockUnderTest,
     about: About,
-    tried: &Tried,
+    outcome: &SearchResult,
     mut counterexamples: Vec<Counterexample>,
     elapsed_s: f64,
     interrupt: &Interrupt,
@@ -223,17 +223,17 @@ fn record(
             of,
             have: [shard].into(),
         }),
-        schedules: tried.schedules,
-        violations: tried.violations,
+        schedules: outcome.schedules,
+        violations: outcome.violations,
         exhaustive: about.kind == SearchKind::Sweep
-            && tried.complete
+            && outcome.complete
             && is_whole
-            && tried.stuck == 0,
-        complete: tried.complete,
+            && outcome.stuck == 0,
+        complete: outcome.complete,
         interrupted: interrupt.is_wanted(),
         next: if interrupt.is_wanted() { about.next } else { 0 },
         elapsed_s: saved_counterexamples::in_millis(elapsed_s),
-        coverage: coverage(tried, about.coverage, args),
+        coverage: coverage(outcome, about.coverage, args),
         repro: counterexamples.first().and_then(|find| find.repro.clone()),
         counterexamples,
         reproduce,

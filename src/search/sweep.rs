@@ -59,17 +59,17 @@ pub async fn run(args: SweepArgs) -> Result<u8, Failure> {
         sweep.run(threads, stop, |far| progress.show(far))
     })
     .await?;
-    let tried = swept.map_err(|error| Failure::Usage(inert!("{}", error)))?;
+    let outcome = swept.map_err(|error| Failure::Usage(inert!("{}", error)))?;
     let counterexamples = report::shrunk(
         &args.search,
         &lock_under_test,
-        &tried,
+        &outcome,
         &seen,
         (&interrupt, &stop),
         &[],
     )
     .await?;
-    let came_out = (tried, counterexamples, elapsed_s);
+    let came_out = (outcome, counterexamples, elapsed_s);
     let nothing_before = (&interrupt, None);
     report::finish(
         &args.search,

@@ -14,7 +14,7 @@ pub struct Addition {
 }
 
 /// Everything that the example adds.
-pub const ADDITIONS: [Addition; 10] = [
+pub const ADDITIONS: [Addition; 11] = [
     Addition {
         file: "impls/src/locks/resuming.rs",
         table: "impls/src/lib.rs",
@@ -64,6 +64,11 @@ pub const ADDITIONS: [Addition; 10] = [
         file: "reports/src/csv.rs",
         table: "ARCHITECTURE.md",
         after: "| `document_files`",
+    },
+    Addition {
+        file: "reports/src/csv.rs",
+        table: "docs/reports.md",
+        after: "| `trace`",
     },
 ];
 

@@ -39,6 +39,22 @@ fn everything_that_has_a_name_is_explained() {
 }
 
 #[test]
+fn every_property_is_in_the_tables_and_front_ends() {
+    let (readme, verdicts) = (
+        include_str!("../../README.md"),
+        include_str!("../../docs/verdicts.md"),
+    );
+    let types = include_str!("../../integrations/node/index.d.ts");
+    for name in PROPERTIES {
+        let row = format!("\n| `{name}` |");
+        assert!(readme.contains(&row), "README.md: {name}");
+        assert!(verdicts.contains(&row), "docs/verdicts.md: {name}");
+        let is_typed = types.contains(&format!("\"{name}\""));
+        assert!(is_typed, "integrations/node/index.d.ts: {name}");
+    }
+}
+
+#[test]
 fn a_scenario_and_a_lock_explain_themselves() {
     insta::assert_snapshot!(picklock("explain gc-pause").run().stdout);
 }

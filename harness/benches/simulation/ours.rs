@@ -131,10 +131,10 @@ pub fn sweep() {
     };
     let mut schedules = 0;
     let elapsed_s = crate::timed(|| {
-        let tried = sweep
+        let outcome = sweep
             .run(1, &AtomicBool::new(false), |_| {})
             .expect("it runs");
-        schedules = tried.schedules;
+        schedules = outcome.schedules;
     });
     println!(
         "{schedules} schedules, {:.1} us each",

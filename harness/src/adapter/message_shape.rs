@@ -3,6 +3,8 @@
 //! The diagnosis of malformed lines uses this table. A test compares it with [`message`](super::message) and with
 //! `docs/protocol.md`.
 
+use FieldKind::{Boolean, BooleanOrNull, Text, Texts, Whole};
+
 /// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
@@ -70,8 +72,6 @@ const fn optional(name: &'static str, kind: FieldKind) -> FieldShape {
 const fn message(name: &'static str, fields: &'static [FieldShape]) -> MessageShape {
     MessageShape { name, fields }
 }
-
-use FieldKind::{Boolean, BooleanOrNull, Text, Texts, Whole};
 
 /// The requests, by `op`, each with its possible replies.
 pub const REQUESTS: &[(&str, &[&str])] = &[

@@ -155,7 +155,7 @@ impl ProtocolFault {
     }
 
     /// Returns the section of `docs/protocol.md` that describes the violated rule.
-    pub fn paragraph(&self) -> &'static str {
+    pub fn section(&self) -> &'static str {
         match self {
             Self::NotJson | Self::NotAnObject | Self::TooLong | Self::Unfinished { .. } => "lines",
             Self::NoKind

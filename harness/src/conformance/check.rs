@@ -14,7 +14,7 @@ pub struct Check {
     /// The behaviour of an adapter that passes.
     pub about: &'static str,
     /// The section of `docs/protocol.md` whose rules are checked.
-    pub paragraph: &'static str,
+    pub section: &'static str,
     /// Sends requests to the two clients, and judges their replies.
     pub(super) perform: fn(&mut Clients) -> LocalBoxFuture<'_, CheckEnd>,
 }
@@ -45,7 +45,7 @@ impl Check {
         let result = CheckResult {
             line: problem.line,
             log,
-            doc: doc(problem.paragraph.unwrap_or(self.paragraph)),
+            doc: doc(problem.section.unwrap_or(self.section)),
             ..self.result(CheckStatus::Failed, problem.what)
         };
         Ok((result, problem.mistake))
@@ -63,11 +63,11 @@ impl Check {
             detail,
             line: None,
             log: Vec::new(),
-            doc: doc(self.paragraph),
+            doc: doc(self.section),
         }
     }
 }
 
-fn doc(paragraph: &str) -> String {
-    format!("picklock docs protocol#{paragraph}")
+fn doc(section: &str) -> String {
+    format!("picklock docs protocol#{section}")
 }

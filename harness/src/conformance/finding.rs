@@ -12,7 +12,7 @@ pub struct Problem {
     /// The line that was received, truncated. It may contain anything, including control characters.
     pub line: Option<String>,
     /// The section of `docs/protocol.md`, or `None` for the section of the check.
-    pub paragraph: Option<&'static str>,
+    pub section: Option<&'static str>,
     /// The mistake. It shows whether two checks have found the same problem.
     pub mistake: Mistake,
 }
@@ -50,7 +50,7 @@ impl Problem {
         Problem {
             what: what.into(),
             line: None,
-            paragraph: None,
+            section: None,
             mistake: Mistake::Unshared,
         }
     }
@@ -66,8 +66,8 @@ impl Problem {
     }
 
     /// Sets the section, which replaces the section of the check.
-    pub(super) fn with_paragraph(mut self, paragraph: &'static str) -> Self {
-        self.paragraph = Some(paragraph);
+    pub(super) fn with_section(mut self, section: &'static str) -> Self {
+        self.section = Some(section);
         self
     }
 }
@@ -75,12 +75,12 @@ impl Problem {
 impl From<ProtocolFault> for Problem {
     fn from(fault: ProtocolFault) -> Self {
         // If there was no reply, the section of the check is more helpful than the section about the request.
-        let use_paragraph_of_check = matches!(
+        let use_section_of_check = matches!(
             fault,
             ProtocolFault::NoAnswer { .. } | ProtocolFault::Ended { .. }
         );
         Problem {
-            paragraph: (!use_paragraph_of_check).then(|| fault.paragraph()),
+            section: (!use_section_of_check).then(|| fault.section()),
             ..Problem::new(fault.to_string()).with_mistake(Mistake::Protocol(Box::new(fault)))
         }
     }

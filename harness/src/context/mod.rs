@@ -1,4 +1,12 @@
 //! The state that the driver and the nemesis of a run share. The two components communicate only through this state.
+//!
+//! - `run_context`: the whole state, which consists of the following parts
+//! - `recorder`: writes the history; `cut_text` limits the texts in it
+//! - `live_workers`: the workers that are alive, and their incarnations
+//! - `triggers`: the events that start faults
+//! - `stock`: the stock that the clients sell from; `stock_faults`: its faults
+//! - `start_gate` and `arrivals`: when clients begin to compete
+//! - `applicability` and `early_end`: reasons to judge less, or to end the run early
 
 mod applicability;
 mod arrivals;

@@ -39,10 +39,12 @@ pub struct DueFault {
     pub started: oneshot::Sender<()>,
 }
 
+/// A fault that waits for its event.
 struct PendingFault {
     /// Index of the fault in the plan.
     plan: usize,
     trigger: Trigger,
+    /// Number of matching events so far.
     seen: u32,
     /// The attempt that has taken the lock on some nodes, and these nodes.
     taken: (u64, Vec<usize>),

@@ -25,7 +25,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 /// Minimum stall that is recorded. Timers are not more precise than this.
 const MIN_HARNESS_STALL: Duration = Duration::from_millis(3);
 
-/// Minimum stall of a server or worker that is recorded. The measurement is not more precise than this.
+/// Minimum stall of a server or worker that is recorded. The measurement is not more precise than this. `SLOW` of
+/// `proxy/addresses/cluster_link.rs` has the same length.
 const MIN_STALL: Duration = Duration::from_millis(60);
 
 /// Starts to watch the machine, the servers and the workers.

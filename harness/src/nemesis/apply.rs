@@ -166,7 +166,7 @@ impl<B: Backend> Nemesis<B> {
     /// Begins to watch the worker's process, which must not send data from now on.
     async fn expect_no_traffic_from(&self, fault: u32, worker: usize) {
         for mate in self.process_peers(worker) {
-            self.freeze_monitor.begin(&self.context, fault, mate).await;
+            self.frozen_workers.begin(&self.context, fault, mate).await;
         }
     }
 

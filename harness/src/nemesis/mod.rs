@@ -4,13 +4,13 @@
 //! - `apply`: the actions of a fault on all of its targets
 //! - `clocks`: the offset of each wall clock
 //! - `sentinels`: the failover that the Sentinels decide
-//! - `freeze_monitor`: checks that frozen or dead workers send no data
+//! - `frozen_workers`: which fault has frozen or killed which worker, and whether the worker sent data anyway
 //! - `active_faults`: the active faults and their undo steps, which `undo` executes
 
 mod active_faults;
 mod apply;
 mod clocks;
-mod freeze_monitor;
+mod frozen_workers;
 mod schedule;
 mod sentinels;
 mod undo;

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::active_faults::{ActiveFaults, Undo};
 use super::clocks::ClockShifts;
-use super::freeze_monitor::FreezeMonitor;
+use super::frozen_workers::FrozenWorkers;
 use crate::backend::{Backend, Capabilities, Refusal};
 use crate::clock::{millis, nanos};
 use crate::context::{DueFault, Location, RunContext};
@@ -36,7 +36,7 @@ pub struct Nemesis<B> {
     pub(super) context: Rc<RunContext<B>>,
     pub(super) active_faults: ActiveFaults,
     pub(super) clocks: ClockShifts,
-    pub(super) freeze_monitor: FreezeMonitor,
+    pub(super) frozen_workers: FrozenWorkers,
     next_id: Cell<u32>,
     /// The active faults with a frame limit, by fault id: their index in the plan, and the fault imposed on the links.
     frame_limited: RefCell<BTreeMap<u32, (usize, ImposedId)>>,
@@ -53,7 +53,7 @@ impl<B: Backend> Nemesis<B> {
             context: Rc::clone(context),
             active_faults: ActiveFaults::default(),
             clocks: ClockShifts::default(),
-            freeze_monitor: FreezeMonitor::default(),
+            frozen_workers: FrozenWorkers::default(),
             next_id: Cell::new(0),
             frame_limited: RefCell::default(),
             endless_links: RefCell::default(),
@@ -127,7 +127,7 @@ impl<B: Backend> Nemesis<B> {
         while let Some(id) = self.active_faults.last() {
             self.end(id).await;
         }
-        self.freeze_monitor.end_all(&self.context);
+        self.frozen_workers.end_all(&self.context);
     }
 
     /// Records the planned faults that never started, and the endless faults that affected nothing. Must be called

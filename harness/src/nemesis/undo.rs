@@ -27,7 +27,7 @@ impl<B: Backend> Nemesis<B> {
                 // If another fault has also frozen the worker, it stays frozen until that fault ends.
                 let mut is_free = true;
                 for mate in self.process_peers(worker) {
-                    is_free &= self.freeze_monitor.end(&self.context, fault, mate);
+                    is_free &= self.frozen_workers.end(&self.context, fault, mate);
                 }
                 if !is_free {
                     return;
@@ -54,7 +54,7 @@ impl<B: Backend> Nemesis<B> {
                 (format!("thaw of node {node}"), resumed)
             }
             Undo::RestartWorker(worker) => {
-                self.freeze_monitor.end_for_restart(&self.context, worker);
+                self.frozen_workers.end_for_restart(&self.context, worker);
                 return self.context.live_workers.allow_restart(worker);
             }
             Undo::RestartNode(node) => {

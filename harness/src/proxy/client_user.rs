@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 
 use super::connection_setup::first_command_beyond_setup;
-use super::resource_exhaustion::{ProxyIncident, ProxyIncidents};
+use super::incidents::{ProxyIncident, ProxyIncidents};
 #[cfg(target_os = "linux")]
 use crate::process_stat::{ip_v4_sockets, ip_v6_sockets};
 

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::connection_state::ConnectionState;
-use super::freeze_check::ReceivedBytes;
+use super::freeze_monitor::ReceivedBytes;
 use super::link::ServerLink;
 use super::login::Greeting;
 use super::proxy_state::ProxyState;

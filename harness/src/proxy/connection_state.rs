@@ -8,15 +8,16 @@ use picklock_scenarios::Direction;
 use tokio::sync::Notify;
 
 use super::LinkId;
-use super::freeze_check::ReceivedBytes;
+use super::freeze_monitor::ReceivedBytes;
 use super::link::ServerLink;
 use super::lock;
+use super::operation::Operation;
 use super::proxy_state::ProxyState;
 use crate::proxy::command_log::acquire_detection::{LockEffect, may_take_free_key, may_write};
 use crate::proxy::command_log::answered::Answered;
+use crate::proxy::command_log::current_operation::CurrentOperation;
 use crate::proxy::command_log::log_entry::FrameOutcome;
 use crate::proxy::command_log::log_record::{LogRecord, preview};
-use crate::proxy::command_log::operation::{CurrentOperation, Operation};
 use crate::proxy::command_log::pending::Pending;
 use crate::proxy::faults::fault_rules::FaultRules;
 use crate::proxy::faults::link_state::held_back;

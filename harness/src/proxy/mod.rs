@@ -50,8 +50,8 @@
 //! frames back until the effects of their commands on the keys, and the keys that hold locks, are known
 //! (`acquire_detection`).
 //!
-//! The proxy also detects data from a worker that is frozen or dead (`freeze_check`), and records its own failures
-//! (`resource_exhaustion`).
+//! The proxy also detects data from a worker that is frozen or dead (`freeze_monitor`), and records what it could
+//! not do or refused (`incidents`).
 //!
 //! Behind the links to the masters of a Redis Cluster, a relay replaces the addresses that they announce
 //! (`cluster_link`).
@@ -65,16 +65,17 @@ mod command_log;
 mod connection;
 mod connection_setup;
 mod connection_state;
+mod derived_keys;
 mod faults;
-mod freeze_check;
+mod freeze_monitor;
+mod incidents;
 mod interceptor;
 mod link;
 mod links;
 mod login;
-
+mod operation;
 mod proxy_state;
 mod pump;
-mod resource_exhaustion;
 mod resp;
 mod send_queue;
 mod tcp_queues;
@@ -90,26 +91,26 @@ pub use command_log::log::{CommandLog, FORMAT};
 pub use command_log::log_entry::{FrameOutcome, LogEntry};
 pub use command_log::sent_requests::SentRequests;
 pub use faults::fault::{Effect, ImposedId, LinkFault};
-pub use freeze_check::{FreezeBreach, FreezeMonitor};
+pub use freeze_monitor::{FreezeBreach, FreezeMonitor};
+pub use incidents::ProxyIncident;
 pub use interceptor::{FrameBarrier, InterceptedFrame, Interceptor, NoInterceptor};
 pub use link::LinkId;
 pub use links::Proxy;
-pub use resource_exhaustion::ProxyIncident;
 pub use resp::reply_stream::ReplyStream;
 
 pub(crate) use command_log::acquire_detection::{may_take, may_take_free_key, may_write};
 pub(crate) use command_log::acquire_traffic::AcquireTraffic;
 pub(crate) use command_log::answered::Answered;
-pub(crate) use command_log::derived_keys::DerivedKeys;
 pub(crate) use command_log::last_commands::LastCommands;
 pub(crate) use command_log::log_record::{LogRecord, preview_of_command, preview_of_reply};
 pub(crate) use command_log::sent_requests::ExecutedRequest;
+pub(crate) use derived_keys::DerivedKeys;
 pub(crate) use faults::fault_rules::{FrameDecision, PassConditions};
 pub(crate) use faults::imposed_faults::ImposedFaults;
 pub(crate) use faults::link_state::{LinkState, Step, held_back, is_handshake_blocked};
 pub(crate) use faults::refused_command::REFUSED;
 #[cfg(feature = "servers")]
-pub(crate) use resource_exhaustion::is_resource_exhaustion;
+pub(crate) use incidents::is_resource_exhaustion;
 pub(crate) use resp::command::CommandName;
 pub(crate) use resp::reply_stream::bulk_strings;
 

@@ -9,15 +9,15 @@ use picklock_scenarios::Direction;
 use tokio::sync::{Notify, watch};
 
 use super::LinkId;
-use super::freeze_check::FreezeMonitor;
+use super::freeze_monitor::FreezeMonitor;
+use super::incidents::ProxyIncidents;
 use super::interceptor::Interceptor;
 use super::link::ServerLink;
 use super::lock;
-use super::resource_exhaustion::ProxyIncidents;
 use crate::clock::Clock;
 use crate::proxy::command_log::acquire_detection::EffectQueries;
+use crate::proxy::command_log::current_operation::CurrentOperation;
 use crate::proxy::command_log::log::CommandLog;
-use crate::proxy::command_log::operation::CurrentOperation;
 use crate::proxy::command_log::sent_requests::SentRequests;
 use crate::proxy::faults::fault_rules::FaultRules;
 use crate::proxy::faults::imposed_faults::ImposedFaults;

@@ -13,9 +13,9 @@ use crate::history::{EventKind, History};
 use crate::run_result::RunResult;
 use crate::sim::run_many;
 
-/// The relevant results of a run.
+/// The result of a plan: what a search needs to know about its run.
 #[derive(Debug, Clone, Default)]
-pub struct Shown {
+pub struct PlanResult {
     /// The violations that count as counterexamples.
     pub violations: Vec<Violation>,
     /// The violations that do not count as counterexamples because every lock on such servers shows them.
@@ -44,61 +44,61 @@ pub enum Keep {
 
 /// Runs the plans one after the other. The result of a plan is `None` if its simulation did not end, or if the plan
 /// does not fit the lock.
-pub fn show(
+pub fn run_plans(
     target: &Target,
     wanted: &ViolationFilter,
     plans: &[Plan],
     keep: Keep,
-) -> Vec<Option<Shown>> {
+) -> Vec<Option<PlanResult>> {
     let logs = keep == Keep::InjectionPoints;
     let simulations = plans.iter().map(|plan| target.simulation(plan, logs));
     let simulations: Vec<_> = simulations.collect();
     let fits: Vec<bool> = simulations.iter().map(Option::is_some).collect();
     let simulations = simulations.into_iter().flatten().collect();
     let wanted = Arc::new(wanted.clone());
-    let results = run_many(simulations, move |result| shown(&result, &wanted, keep));
+    let results = run_many(simulations, move |run| result_of(&run, &wanted, keep));
     let mut results = results.into_iter();
     fits.into_iter()
         .map(|fits| if fits { results.next()?.ok() } else { None })
         .collect()
 }
 
-/// Runs a single plan like [`show`].
-pub fn show_one(
+/// Runs a single plan like [`run_plans`].
+pub fn run_plan(
     target: &Target,
     wanted: &ViolationFilter,
     plan: &Plan,
     keep: Keep,
-) -> Option<Shown> {
-    let mut shown = show(target, wanted, std::slice::from_ref(plan), keep);
-    shown.pop().flatten()
+) -> Option<PlanResult> {
+    let mut results = run_plans(target, wanted, std::slice::from_ref(plan), keep);
+    results.pop().flatten()
 }
 
-impl Shown {
+impl PlanResult {
     /// Extracts the results from a history and its verdicts.
-    pub fn new(history: &History, verdicts: &Verdicts, wanted: &ViolationFilter) -> Shown {
+    pub fn new(history: &History, verdicts: &Verdicts, wanted: &ViolationFilter) -> PlanResult {
         let inconclusive = verdicts.iter().filter(|(property, verdict)| {
             verdict.status == Status::Unknown && wanted.counts(**property)
         });
-        Shown {
+        PlanResult {
             violations: wanted.among(verdicts),
             unavoidable: wanted.unavoidable(verdicts),
             inconclusive: inconclusive.map(|(property, _)| *property).collect(),
             missed: missed(history),
-            ..Shown::default()
+            ..PlanResult::default()
         }
     }
 }
 
-fn shown(result: &RunResult, wanted: &ViolationFilter, keep: Keep) -> Shown {
-    let history = &result.history;
-    Shown {
-        injection_points: injection_points(result),
+fn result_of(run: &RunResult, wanted: &ViolationFilter, keep: Keep) -> PlanResult {
+    let history = &run.history;
+    PlanResult {
+        injection_points: injection_points(run),
         features: match keep {
             Keep::Features => features(history),
             _ => Features::default(),
         },
-        ..Shown::new(history, &judge(history), wanted)
+        ..PlanResult::new(history, &judge(history), wanted)
     }
 }
 

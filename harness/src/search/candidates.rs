@@ -5,7 +5,7 @@ use picklock_scenarios::{
     Workload,
 };
 
-use super::attempt::{Keep, show_one};
+use super::attempt::{Keep, run_plan};
 use super::fault_model::{FaultModel, Group};
 use super::injection_points::event;
 use super::plan::{Plan, Target};
@@ -263,13 +263,13 @@ fn moved_faults(shrunken: &Shrunken<'_>, plan: &Plan) -> Vec<Plan> {
     let mut moved = Vec::new();
     for (index, fault) in plan.scenario.faults.iter().enumerate() {
         let without = plan.without(index);
-        let shown = show_one(
+        let result = run_plan(
             shrunken.target,
             &shrunken.wanted,
             &without,
             Keep::InjectionPoints,
         );
-        let injection_points = shown.unwrap_or_default().injection_points;
+        let injection_points = result.unwrap_or_default().injection_points;
         let mut injection_points: Vec<Plan> = injection_points
             .into_iter()
             .map(|point| plan.replacing(index, moved_to(fault, point.trigger)))

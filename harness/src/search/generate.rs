@@ -218,6 +218,7 @@ impl Draw<'_> {
         kinds
     }
 
+    /// Draws the event at which a fault of this kind fires.
     fn trigger(
         &self,
         rng: &mut StdRng,

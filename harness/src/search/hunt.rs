@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_scenarios::Scenario;
 
-use super::attempt::{Keep, Shown, show};
+use super::attempt::{Keep, PlanResult, run_plans};
 use super::fault_model::Group;
 use super::generate::Draw;
 use super::novelty::Memory;
 use super::plan::{Plan, Target};
 use super::share::share;
-use super::sweep::{Progress, Tried};
+use super::sweep::{Progress, SearchResult};
 use crate::counterexamples::ViolationFilter;
 
 /// Number of plans in a generation.
@@ -51,9 +51,9 @@ impl Hunt {
         threads: usize,
         stop: &AtomicBool,
         on_progress: impl FnMut(&Progress<'_>),
-    ) -> (Tried, u64) {
-        let (tried, patterns, _) = self.run_from(0, threads, stop, on_progress);
-        (tried, patterns)
+    ) -> (SearchResult, u64) {
+        let (outcome, patterns, _) = self.run_from(0, threads, stop, on_progress);
+        (outcome, patterns)
     }
 
     /// Like [`Hunt::run`], but continues a hunt that was stopped before the plan with number `from`. Also returns the
@@ -64,11 +64,11 @@ impl Hunt {
         threads: usize,
         stop: &AtomicBool,
         mut on_progress: impl FnMut(&Progress<'_>),
-    ) -> (Tried, u64, u64) {
+    ) -> (SearchResult, u64, u64) {
         let (mut memory, mut next) = (Memory::default(), first);
-        let mut tried = Tried {
+        let mut outcome = SearchResult {
             complete: true,
-            ..Tried::default()
+            ..SearchResult::default()
         };
         let draw = Draw {
             lock: &self.target.spec,
@@ -85,23 +85,23 @@ impl Hunt {
                 .map(|number| (number, draw.plan(number, &memory)))
                 .collect();
             let results = self.run_generation(&plans, threads, stop);
-            for (number, plan, shown) in results {
+            for (number, plan, result) in results {
                 let place = (plan.scenario.faults.len(), vec![number]);
-                tried.add(&plan, &place, shown.as_ref());
+                outcome.add(&plan, &place, result.as_ref());
                 // If a fault did not fire, the run equals the run of a smaller plan, so the plan is not remembered.
-                if let Some(shown) = shown.filter(|shown| !shown.missed) {
-                    memory.add(plan, &shown.features);
+                if let Some(result) = result.filter(|result| !result.missed) {
+                    memory.add(plan, &result.features);
                 }
             }
             next = end;
             on_progress(&Progress {
-                schedules: tried.schedules,
+                schedules: outcome.schedules,
                 done: max.map(|max| next as f64 / max as f64),
-                counterexamples: &tried.counterexamples,
+                counterexamples: &outcome.counterexamples,
             });
         }
-        tried.complete = max.is_some_and(|max| next >= max);
-        (tried, memory.patterns(), next)
+        outcome.complete = max.is_some_and(|max| next >= max);
+        (outcome, memory.patterns(), next)
     }
 
     /// Returns how many of `runs` plans belong to this shard.
@@ -115,16 +115,16 @@ impl Hunt {
         plans: &[(u64, Plan)],
         threads: usize,
         stop: &AtomicBool,
-    ) -> Vec<(u64, Plan, Option<Shown>)> {
+    ) -> Vec<(u64, Plan, Option<PlanResult>)> {
         let mut results = Vec::new();
         let work = |chunk: &[(u64, Plan)]| {
             let only: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
-            let shown = show(&self.target, &self.wanted, &only, Keep::Features);
+            let results = run_plans(&self.target, &self.wanted, &only, Keep::Features);
             let numbers = chunk.iter().map(|(number, _)| *number);
             numbers
                 .zip(only)
-                .zip(shown)
-                .map(|((number, plan), shown)| (number, plan, shown))
+                .zip(results)
+                .map(|((number, plan), result)| (number, plan, result))
                 .collect::<Vec<_>>()
         };
         share(plans.chunks(CHUNK), threads, stop, work, |part| {

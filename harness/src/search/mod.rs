@@ -42,14 +42,14 @@ mod sweep;
 pub mod workload;
 
 pub use crate::counterexamples::{Place, Violation, ViolationFilter};
-pub use attempt::{Keep, Shown, show_one};
+pub use attempt::{Keep, PlanResult, run_plan};
 pub use generate::Draw;
 pub use hunt::Hunt;
 pub use novelty::Memory;
 pub use plan::{Plan, Target};
 pub use shrink::{Demand, Shrunk, shrink};
 pub use shrink_all::{Effort, shrink_all};
-pub use sweep::{Progress, Sweep, SweepError, Tried};
+pub use sweep::{Progress, SearchResult, Sweep, SweepError};
 
 /// Plans that have the same violation with the same signature.
 pub type CounterexampleGroup = crate::counterexamples::CounterexampleGroup<Plan>;

@@ -5,7 +5,7 @@
 
 use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Selection};
 
-use super::attempt::{Keep, show_one};
+use super::attempt::{Keep, run_plan};
 use super::plan::{Plan, Target};
 use crate::counterexamples::{Violation, ViolationFilter};
 
@@ -48,8 +48,8 @@ pub(super) fn is_robust(target: &Target, plan: &Plan, violation: Violation) -> b
             Fastest::Last => Some(slowness(workers - 1 - rank, rank)),
         });
         other.scenario.faults.extend(slow);
-        let shown = show_one(target, &wanted, &other, Keep::Nothing);
-        shown.is_some_and(|shown| shown.violations.contains(&violation))
+        let result = run_plan(target, &wanted, &other, Keep::Nothing);
+        result.is_some_and(|result| result.violations.contains(&violation))
     })
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_scenarios::FaultPlan;
 
-use super::attempt::{Keep, show};
+use super::attempt::{Keep, run_plans};
 use super::candidates::{PASSES, Shrunken};
 use super::plan::{Plan, Target};
 use super::robust::is_robust;
@@ -114,10 +114,10 @@ impl Shrinking<'_> {
             let remaining = usize::try_from(self.remaining_runs).unwrap_or(usize::MAX);
             let chunk = &chunk[..chunk.len().min(remaining)];
             self.remaining_runs -= chunk.len() as u64;
-            let shown = show(target, &self.context.wanted, chunk, Keep::Nothing);
-            for (candidate, shown) in chunk.iter().zip(shown) {
-                let has_violation = shown.is_some_and(|shown| {
-                    !shown.missed && shown.violations.contains(&self.demand.violation)
+            let results = run_plans(target, &self.context.wanted, chunk, Keep::Nothing);
+            for (candidate, result) in chunk.iter().zip(results) {
+                let has_violation = result.is_some_and(|result| {
+                    !result.missed && result.violations.contains(&self.demand.violation)
                 });
                 let Demand { violation, robust } = self.demand;
                 if has_violation && (!robust || is_robust(target, candidate, violation)) {

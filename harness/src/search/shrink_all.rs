@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_scenarios::FaultPlan;
 
-use super::attempt::{Keep, show_one};
+use super::attempt::{Keep, run_plan};
 use super::plan::Target;
 use super::robust::is_robust;
 use super::share::share;
@@ -80,8 +80,8 @@ fn shrink_same(
     let mut done: Vec<CounterexampleGroup> = Vec::new();
     for group in same {
         let reusable = done.iter().find(|known| {
-            let shown = show_one(target, &everything, &known.plan, Keep::Nothing);
-            shown.is_some_and(|shown| shown.violations.contains(&group.violation))
+            let result = run_plan(target, &everything, &known.plan, Keep::Nothing);
+            result.is_some_and(|result| result.violations.contains(&group.violation))
                 && (!group.robust || is_robust(target, &known.plan, group.violation))
         });
         let (plan, not_needed) = match reusable {

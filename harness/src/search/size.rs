@@ -66,7 +66,7 @@ fn strength(fault: &FaultPlan) -> u32 {
         FaultKind::Evict => 13,
         FaultKind::Exhaust | FaultKind::FalseAnswer => 14,
         FaultKind::CutReplication | FaultKind::Failover | FaultKind::SentinelFailover => 15,
-        // Faults that affect all keys at once, and kinds that are not listed.
+        // Faults that affect all keys at once, faults of the stock, and new kinds. Shrinking prefers any other fault.
         _ => 16,
     };
     let lasts = match fault.lasts() {

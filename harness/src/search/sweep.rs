@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use picklock_scenarios::{Property, Scenario};
 
-use super::attempt::{Keep, Shown, show, show_one};
+use super::attempt::{Keep, PlanResult, run_plan, run_plans};
 use super::fault_model::{FaultModel, Group};
 use super::injection_points::{InjectionPoint, since_last_fired};
 use super::plan::{Plan, Target};
@@ -51,7 +51,7 @@ pub struct Progress<'a> {
 
 /// The result of a search.
 #[derive(Debug, Clone, Default)]
-pub struct Tried {
+pub struct SearchResult {
     /// Number of runs that were made and judged.
     pub schedules: u64,
     /// Number of runs with a counterexample.
@@ -79,23 +79,23 @@ pub struct Tried {
     pub counterexamples: Counterexamples,
 }
 
-impl Tried {
-    /// Counts a run. `place` is the position of its plan in the order of the search. `shown` is
+impl SearchResult {
+    /// Counts a run. `place` is the position of its plan in the order of the search. `result` is
     /// `None` if its simulation did not end.
-    pub fn add(&mut self, plan: &Plan, place: &Place, shown: Option<&Shown>) {
-        let Some(shown) = shown else {
+    pub fn add(&mut self, plan: &Plan, place: &Place, result: Option<&PlanResult>) {
+        let Some(result) = result else {
             self.stuck += 1;
             return;
         };
         self.schedules += 1;
-        self.missed += u64::from(shown.missed);
-        for property in &shown.inconclusive {
+        self.missed += u64::from(result.missed);
+        for property in &result.inconclusive {
             *self.inconclusive.entry(*property).or_default() += 1;
         }
-        for violation in &shown.unavoidable {
+        for violation in &result.unavoidable {
             *self.unavoidable.entry(*violation).or_default() += 1;
         }
-        let is_counterexample = !shown.violations.is_empty();
+        let is_counterexample = !result.violations.is_empty();
         for (fault, trigger) in plan.affects() {
             let (schedules, counterexamples) = self.placed.entry((trigger, fault)).or_default();
             *schedules += 1;
@@ -104,7 +104,7 @@ impl Tried {
         if is_counterexample {
             self.violations += 1;
             let signature = plan.signature();
-            for violation in &shown.violations {
+            for violation in &result.violations {
                 self.counterexamples.add(CounterexampleGroup {
                     violation: *violation,
                     signature: signature.clone(),
@@ -119,7 +119,7 @@ impl Tried {
         }
     }
 
-    pub(super) fn append(&mut self, other: Tried) {
+    pub(super) fn append(&mut self, other: SearchResult) {
         self.schedules += other.schedules;
         self.violations += other.violations;
         self.pruned += other.pruned;
@@ -159,30 +159,30 @@ impl Sweep {
         threads: usize,
         stop: &AtomicBool,
         mut on_progress: impl FnMut(&Progress<'_>),
-    ) -> Result<Tried, SweepError> {
+    ) -> Result<SearchResult, SweepError> {
         let root = Plan {
             scenario: self.base.clone(),
             seed: self.seed,
         };
-        let shown = show_one(&self.target, &self.wanted, &root, Keep::InjectionPoints)
+        let result = run_plan(&self.target, &self.wanted, &root, Keep::InjectionPoints)
             .ok_or(SweepError::NoRun)?;
         let (shard, shards) = self.shard;
-        let (first, _) = self.below(&root, &shown.injection_points);
+        let (first, _) = self.below(&root, &result.injection_points);
         let placements = first.len() as u64;
-        let mut tried = Tried {
-            injection_points: shown.injection_points.len() as u64,
+        let mut outcome = SearchResult {
+            injection_points: result.injection_points.len() as u64,
             placements,
             complete: true,
-            ..Tried::default()
+            ..SearchResult::default()
         };
         if shard == 1 {
-            tried.add(&root, &(0, Vec::new()), Some(&shown));
+            outcome.add(&root, &(0, Vec::new()), Some(&result));
         }
         let own: Vec<(u64, Plan)> = (0..)
             .zip(first)
             .filter(|(number, _)| number % shards == shard - 1)
             .collect();
-        let (wanted, mut done) = (own.len(), 0);
+        let (own_plans, mut done) = (own.len(), 0);
         let work_of = |number: u64| self.work_below(placements - number);
         let all_work: f64 = own.iter().map(|(number, _)| work_of(*number)).sum();
         let mut work_done = 0.0;
@@ -198,17 +198,17 @@ impl Sweep {
             (count, work, self.explore(plans.collect(), 1, stop))
         };
         share(jobs, threads, stop, work, |(count, work, part)| {
-            tried.append(part);
+            outcome.append(part);
             done += count;
             work_done += work;
             on_progress(&Progress {
-                schedules: tried.schedules,
+                schedules: outcome.schedules,
                 done: Some(work_done / all_work),
-                counterexamples: &tried.counterexamples,
+                counterexamples: &outcome.counterexamples,
             });
         });
-        tried.complete &= self.depth == 0 || done == wanted;
-        Ok(tried)
+        outcome.complete &= self.depth == 0 || done == own_plans;
+        Ok(outcome)
     }
 
     /// Estimates the number of plans in the subtree of a one-fault plan, given the number of later injection points.
@@ -218,10 +218,15 @@ impl Sweep {
     }
 
     /// Runs plans with `depth` faults, and their subtrees.
-    fn explore(&self, plans: Vec<(Vec<u64>, Plan)>, depth: usize, stop: &AtomicBool) -> Tried {
-        let mut tried = Tried {
+    fn explore(
+        &self,
+        plans: Vec<(Vec<u64>, Plan)>,
+        depth: usize,
+        stop: &AtomicBool,
+    ) -> SearchResult {
+        let mut outcome = SearchResult {
             complete: true,
-            ..Tried::default()
+            ..SearchResult::default()
         };
         let is_last = depth == self.depth;
         let keep = if is_last {
@@ -231,27 +236,27 @@ impl Sweep {
         };
         for chunk in plans.chunks(CHUNK) {
             if stop.load(Ordering::Relaxed) {
-                tried.complete = false;
-                return tried;
+                outcome.complete = false;
+                return outcome;
             }
             let only: Vec<Plan> = chunk.iter().map(|(_, plan)| plan.clone()).collect();
-            let shown = show(&self.target, &self.wanted, &only, keep);
-            for ((path, plan), shown) in chunk.iter().zip(shown) {
-                tried.add(plan, &(depth, path.clone()), shown.as_ref());
+            let results = run_plans(&self.target, &self.wanted, &only, keep);
+            for ((path, plan), result) in chunk.iter().zip(results) {
+                outcome.add(plan, &(depth, path.clone()), result.as_ref());
                 // If the last fault did not fire, the run equals the run of the parent, and so do all plans below it.
-                let Some(shown) = shown.filter(|shown| !is_last && !shown.missed) else {
+                let Some(result) = result.filter(|result| !is_last && !result.missed) else {
                     continue;
                 };
-                let (below, pruned) = self.below(plan, &shown.injection_points);
-                tried.pruned += pruned;
+                let (below, pruned) = self.below(plan, &result.injection_points);
+                outcome.pruned += pruned;
                 let below = (0..).zip(below).map(|(number, plan)| {
                     let path = path.iter().copied().chain([number]).collect();
                     (path, plan)
                 });
-                tried.append(self.explore(below.collect(), depth + 1, stop));
+                outcome.append(self.explore(below.collect(), depth + 1, stop));
             }
         }
-        tried
+        outcome
     }
 
     /// Returns the plans with one more fault, at an injection point not before the last fired

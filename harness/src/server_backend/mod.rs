@@ -1,5 +1,12 @@
 //! The server backends, which combine Redis servers, the proxy and worker processes. There is one file for each trait
 //! of a backend.
+//!
+//! - the traits: `workers`, `links`, `nodes`, `replication`, `sentinels`, `clocks`, `data`, `probe`, `liveness`
+//! - the key history: `key_history` has one `key_observer` per node, which reads a `report_connection` up to its
+//!   `marks`; `stored_keys` reads all keys at once
+//! - stalls and deaths without a fault: `heartbeat` for servers, `worker_watch` for workers, and `liveness_monitor`,
+//!   which collects them
+//! - `resource_exhaustion`: errors that this process causes because it lacks a resource
 
 mod clocks;
 mod data;
@@ -200,7 +207,7 @@ impl ServerBackend {
         Ok(names.enumerate().map(with_address).collect())
     }
 
-    /// Returns the number of servers to watch.
+    /// Returns the number of servers to group.
     fn watched_servers(&self) -> usize {
         let shared = self.parts.shared.as_ref();
         let cluster = shared.map_or(0, |shared| shared.cluster.len());
@@ -232,7 +239,7 @@ impl ServerBackend {
             let link = LinkId { worker, node };
             // With Sentinels, workers get the address of the master from them, so the first link leads to the first
             // server.
-            let upstream = match servers.watch() {
+            let upstream = match servers.sentinel_group() {
                 Some(_) => servers.address(node),
                 None => self.address(node)?,
             };
@@ -249,21 +256,21 @@ impl ServerBackend {
             };
             let address = opened.map_err(failed)?.ok_or_else(|| failed("no link"))?;
             urls.push(format!("redis://{address}"));
-            let Some(watch) = servers.watch() else {
+            let Some(group) = servers.sentinel_group() else {
                 continue;
             };
             let mut links = vec![address];
-            for replica in 1..watch.servers(node).len() {
+            for replica in 1..group.servers(node).len() {
                 let upstream = servers.replica_address(node, replica - 1);
                 let opened = proxy.open_server(link, replica, upstream.socket()).await;
                 links.push(opened.map_err(failed)?);
             }
-            book.extend(watch.servers(node).iter().copied().zip(links));
+            book.extend(group.servers(node).iter().copied().zip(links));
         }
-        let Some(watch) = servers.watch() else {
+        let Some(group) = servers.sentinel_group() else {
             return Ok(urls);
         };
-        let sentinels = watch.listening().iter().zip(watch.announced());
+        let sentinels = group.listening().iter().zip(group.announced());
         let sentinels: Vec<SentinelAddresses> = sentinels
             .map(|(listening, announced)| SentinelAddresses {
                 listening: listening.socket(),
@@ -343,7 +350,7 @@ impl Backend for ServerBackend {
         let Ok(servers) = self.servers() else {
             return capabilities;
         };
-        if servers.watch().is_none() {
+        if servers.sentinel_group().is_none() {
             capabilities.lacks(Capability::Sentinels, NO_SENTINELS);
         }
         if let Some(reason) = self.why_worker_clocks_are_fixed() {

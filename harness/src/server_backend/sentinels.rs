@@ -16,19 +16,19 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 impl Sentinels for ServerBackend {
     async fn promoted_by_sentinels(&self, node: usize) -> Result<String, Refusal> {
         let servers = self.servers()?;
-        let Some(watch) = servers.watch() else {
+        let Some(group) = servers.sentinel_group() else {
             return Err(Refusal::Failed(NO_SENTINELS.into()));
         };
-        let promoted = watch.promoted(node).await;
+        let promoted = group.promoted(node).await;
         let server = promoted.map_err(|error| match error {
             BackendError::NotPromoted { .. } => Refusal::NoFailover(error.to_string()),
             error => Refusal::Failed(error.to_string()),
         })?;
         let address = servers.replica_address(node, server - 1);
         self.promoted.borrow_mut().insert(node, address);
-        let failover = watch.last_failover(node).await;
+        let failover = group.last_failover(node).await;
         self.requested_failovers.borrow_mut().insert(node, failover);
-        let [old, new] = [0, server].map(|server| watch.servers(node)[server]);
+        let [old, new] = [0, server].map(|server| group.servers(node)[server]);
         Ok(format!(
             "the Sentinels made {new} its master in place of {old}"
         ))
@@ -46,10 +46,10 @@ impl Sentinels for ServerBackend {
         let Ok(servers) = self.servers() else {
             return false;
         };
-        let Some(watch) = servers.watch() else {
+        let Some(group) = servers.sentinel_group() else {
             return false;
         };
         let requested = self.requested_failovers.borrow().get(&node).copied();
-        watch.last_failover(node).await > requested.unwrap_or(0)
+        group.last_failover(node).await > requested.unwrap_or(0)
     }
 }

@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::io::{AsyncWrite, AsyncWriteExt, copy, stderr, stdin, stdout};
 
 use super::engine::{self, refused};
-use super::server::Answer;
+use super::server::ServerFuture;
 
 type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
@@ -22,7 +22,7 @@ type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 ///
 /// # Errors
 /// Returns an error if the engine does not answer, or refuses.
-pub fn carry_streams(name: &str) -> Answer<'_, u8> {
+pub fn carry_streams(name: &str) -> ServerFuture<'_, u8> {
     Box::pin(async move {
         let engine = engine::connect().await?;
         let options = AttachContainerOptionsBuilder::new()

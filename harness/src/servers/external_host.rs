@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::error::io_error;
 use super::external_fault::{ANSWER, ExternalFault, short};
 use super::gateway::Gateway;
-use super::server::{Answer, Host, KeyReport, Server};
+use super::server::{Host, KeyReport, Server, ServerFuture};
 use super::server_order::ServerOrder;
 use super::upstream::{Upstream, line};
 use super::{BackendError, Password, ServerAddress};
@@ -60,7 +60,7 @@ pub struct ExaminedServer {
 ///
 /// # Errors
 /// Returns an error if the first server cannot be used, with the reason.
-pub fn find_masters(servers: &ExternalServers) -> Answer<'_, ExternalServers> {
+pub fn find_masters(servers: &ExternalServers) -> ServerFuture<'_, ExternalServers> {
     Box::pin(async move {
         let password = Password::fresh().map_err(io_error("create a password"))?;
         let upstream = Upstream::all(servers)?.swap_remove(0);
@@ -80,7 +80,7 @@ pub fn find_masters(servers: &ExternalServers) -> Answer<'_, ExternalServers> {
 ///
 /// # Errors
 /// Returns an error for the first server that cannot be used, with the reason.
-pub fn examine(servers: &ExternalServers) -> Answer<'_, Vec<ExaminedServer>> {
+pub fn examine(servers: &ExternalServers) -> ServerFuture<'_, Vec<ExaminedServer>> {
     Box::pin(async move {
         let password = Password::fresh().map_err(io_error("create a password"))?;
         let (mut examined, clock) = (Vec::new(), Clock::start());
@@ -121,7 +121,7 @@ impl ExternalHost {
 }
 
 impl Host for ExternalHost {
-    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+    fn start(&self, order: ServerOrder) -> ServerFuture<'_, Box<dyn Server>> {
         Box::pin(async move {
             if order.name != order.family {
                 return Err(BackendError::NotOurs);
@@ -421,31 +421,31 @@ impl Server for External {
         self.report.clone()
     }
 
-    fn announced(&self) -> Answer<'_, SocketAddr> {
+    fn announced(&self) -> ServerFuture<'_, SocketAddr> {
         not_ours()
     }
 
-    fn pause(&self) -> Answer<'_> {
+    fn pause(&self) -> ServerFuture<'_> {
         not_ours()
     }
 
-    fn resume(&self) -> Answer<'_> {
+    fn resume(&self) -> ServerFuture<'_> {
         not_ours()
     }
 
-    fn check_is_up(&self) -> Answer<'_> {
+    fn check_is_up(&self) -> ServerFuture<'_> {
         not_ours()
     }
 
-    fn kill(&self) -> Answer<'_> {
+    fn kill(&self) -> ServerFuture<'_> {
         not_ours()
     }
 
-    fn restart(&self) -> Answer<'_> {
+    fn restart(&self) -> ServerFuture<'_> {
         not_ours()
     }
 
-    fn end(&self) -> Answer<'_> {
+    fn end(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             self.clean().await.map_err(|fault| {
                 self.upstream.error(ExternalFault::KeysLeft {
@@ -471,6 +471,6 @@ fn printable(name: &[u8]) -> String {
     short(&String::from_utf8_lossy(name).escape_debug().to_string())
 }
 
-fn not_ours<'a, T: 'a>() -> Answer<'a, T> {
+fn not_ours<'a, T: 'a>() -> ServerFuture<'a, T> {
     Box::pin(ready(Err(BackendError::NotOurs)))
 }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::BackendError;
 use super::engine::{self, with_causes};
-use super::server::Answer;
+use super::server::ServerFuture;
 use crate::named_server::{LOCAL_IMAGE, NamedServer, OFFICIAL_IMAGE};
 
 /// How long to wait for a registry. It is only queried if the image is not present. The detection of a backend takes at
@@ -40,7 +40,7 @@ impl Image {
     ///
     /// # Errors
     /// Returns an error if no engine answers, or there is no image.
-    pub fn choose(given: Option<&str>, named: Option<NamedServer>) -> Answer<'_, Image> {
+    pub fn choose(given: Option<&str>, named: Option<NamedServer>) -> ServerFuture<'_, Image> {
         Box::pin(async move {
             let engine = engine::connect().await?;
             let image = |reference: &str, reason: &str, is_present| Image {

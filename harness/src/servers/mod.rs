@@ -67,7 +67,7 @@ pub use program_fault::ProgramFault;
 pub use reaper::{Reaper, ReaperError, Registration, run_reaper};
 pub use run_dir::RunDir;
 pub use run_servers::Servers;
-pub use sentinel::{Watch, master_name};
+pub use sentinel::{SentinelGroup, master_name};
 pub use server::KeyReport;
 pub use server_address::{Password, ServerAddress};
 pub use server_order::Layout;

@@ -11,7 +11,9 @@ use super::server::{Host, KeyReport, Server};
 use super::server_node::Node;
 use super::server_order::{Layout, Orders};
 use super::server_process::ProcessHost;
-use super::{BackendError, Password, Reaper, ServerAddress, ServerKind, Watch, server_queries};
+use super::{
+    BackendError, Password, Reaper, SentinelGroup, ServerAddress, ServerKind, server_queries,
+};
 use crate::record;
 
 /// The Redis servers of a run, of any kind. Nodes and replicas are numbered from 0. A number outside the layout is an
@@ -23,7 +25,7 @@ pub struct Servers {
     host: Box<dyn Host>,
     nodes: Vec<Node>,
     sentinels: Vec<Box<dyn Server>>,
-    watch: Option<Watch>,
+    sentinel_group: Option<SentinelGroup>,
     server: record::Redis,
     password: Password,
 }
@@ -60,7 +62,7 @@ impl Servers {
             host,
             nodes: Vec::new(),
             sentinels: Vec::new(),
-            watch: None,
+            sentinel_group: None,
             server: record::Redis::default(),
             password: orders.password,
         };
@@ -98,7 +100,8 @@ impl Servers {
         let announced =
             try_join_all(self.sentinels.iter().map(|sentinel| sentinel.announced())).await?;
         let listening = self.sentinels.iter().map(|sentinel| sentinel.address());
-        self.watch = Some(Watch::begin(listening.collect(), announced, servers).await?);
+        self.sentinel_group =
+            Some(SentinelGroup::begin(listening.collect(), announced, servers).await?);
         Ok(())
     }
 
@@ -131,8 +134,8 @@ impl Servers {
     }
 
     /// Returns the Sentinels and their announced addresses, or `None` without Sentinels.
-    pub fn watch(&self) -> Option<&Watch> {
-        self.watch.as_ref()
+    pub fn sentinel_group(&self) -> Option<&SentinelGroup> {
+        self.sentinel_group.as_ref()
     }
 
     /// Returns the name and version of the servers.

@@ -73,13 +73,13 @@ pub(super) fn configuration(
 
 /// The Sentinels of a run, and the addresses that they announce.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SentinelGroup {
     listening: Vec<ServerAddress>,
     announced: Vec<SocketAddr>,
     servers: Vec<Vec<SocketAddr>>,
 }
 
-impl Watch {
+impl SentinelGroup {
     /// Waits until every Sentinel knows all others and all servers. `listening` contains the Sentinels' addresses on
     /// loopback, `announced` the addresses that they use for each other, and `servers` the addresses that they use for
     /// each node's servers, master first.
@@ -87,23 +87,23 @@ impl Watch {
         listening: Vec<ServerAddress>,
         announced: Vec<SocketAddr>,
         servers: Vec<Vec<SocketAddr>>,
-    ) -> Result<Watch, BackendError> {
-        let watch = Watch {
+    ) -> Result<SentinelGroup, BackendError> {
+        let group = SentinelGroup {
             listening,
             announced,
             servers,
         };
-        watch.introduce().await?;
+        group.introduce().await?;
         let mut seen = String::new();
         let known = async {
-            while let Some(missing) = watch.missing().await? {
+            while let Some(missing) = group.missing().await? {
                 seen = missing;
                 tokio::time::sleep(POLL).await;
             }
             Ok(())
         };
         match timeout(START_PATIENCE, known).await {
-            Ok(known) => known.map(|()| watch),
+            Ok(known) => known.map(|()| group),
             Err(_) => Err(BackendError::NotInTime {
                 what: "the Sentinels did not find each other and all servers".to_owned(),
                 after: START_PATIENCE,
@@ -128,7 +128,7 @@ impl Watch {
     }
 
     /// Waits until all Sentinels report the same replica as the node's master. Returns its index among the
-    /// [servers](Watch::servers).
+    /// [servers](SentinelGroup::servers).
     ///
     /// # Errors
     /// Returns an error if this does not happen in time, or a Sentinel does not answer.

@@ -14,7 +14,7 @@ use super::{BackendError, ServerAddress};
 use crate::record;
 
 /// The future of an operation on a server.
-pub(super) type Answer<'a, T = ()> = LocalBoxFuture<'a, Result<T, BackendError>>;
+pub(super) type ServerFuture<'a, T = ()> = LocalBoxFuture<'a, Result<T, BackendError>>;
 
 /// The events that a server reports about its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum KeyReport {
 pub(super) trait Host {
     /// Starts a server, and waits until it accepts connections. A start that fails or is cancelled leaves at most what
     /// [`abandon`](Host::abandon) and the reaper can find.
-    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>>;
+    fn start(&self, order: ServerOrder) -> ServerFuture<'_, Box<dyn Server>>;
 
     /// Removes leftovers of cancelled starts.
     fn abandon(&self) -> LocalBoxFuture<'_, ()> {
@@ -70,7 +70,7 @@ pub(super) trait Server {
     }
 
     /// Returns the address under which other servers reach this one.
-    fn announced(&self) -> Answer<'_, SocketAddr>;
+    fn announced(&self) -> ServerFuture<'_, SocketAddr>;
 
     /// Returns `true` if the server may have another announced address after a restart.
     fn moves(&self) -> bool {
@@ -78,22 +78,22 @@ pub(super) trait Server {
     }
 
     /// Freezes the server. Returns after it has stopped.
-    fn pause(&self) -> Answer<'_>;
+    fn pause(&self) -> ServerFuture<'_>;
 
     /// Thaws the server.
-    fn resume(&self) -> Answer<'_>;
+    fn resume(&self) -> ServerFuture<'_>;
 
     /// Returns an error if the server is down.
-    fn check_is_up(&self) -> Answer<'_>;
+    fn check_is_up(&self) -> ServerFuture<'_>;
 
     /// Kills the server, frozen or not. Returns after it has died.
-    fn kill(&self) -> Answer<'_>;
+    fn kill(&self) -> ServerFuture<'_>;
 
     /// Restarts the killed server. Returns when it answers.
-    fn restart(&self) -> Answer<'_>;
+    fn restart(&self) -> ServerFuture<'_>;
 
     /// Kills the server if it is up, and writes its log to the file from its order.
-    fn end(&self) -> Answer<'_>;
+    fn end(&self) -> ServerFuture<'_>;
 
     /// Returns the last lines of the log, or nothing if it cannot be read.
     fn log_tail(&self, lines: usize) -> LocalBoxFuture<'_, String>;

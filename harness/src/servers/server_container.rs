@@ -25,7 +25,7 @@ use super::container_host::ContainerHost;
 use super::engine::{self, confine, labels, refused};
 use super::error::{io_error, not_ready};
 use super::node_log::{describe_tail, is_ready_line};
-use super::server::{Answer, Host, Server};
+use super::server::{Host, Server, ServerFuture};
 use super::server_order::ServerOrder;
 use super::{BackendError, Password, ServerAddress, container_removal, server_queries};
 
@@ -46,7 +46,7 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 const DATA: &str = "/data";
 
 impl Host for ContainerHost {
-    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+    fn start(&self, order: ServerOrder) -> ServerFuture<'_, Box<dyn Server>> {
         Box::pin(async move {
             let started = ServerContainer::start(self, order).await?;
             Ok(Box::new(started) as Box<dyn Server>)
@@ -245,7 +245,7 @@ impl Server for ServerContainer {
     }
 
     /// Returns the address for other containers of the engine.
-    fn announced(&self) -> Answer<'_, SocketAddr> {
+    fn announced(&self) -> ServerFuture<'_, SocketAddr> {
         Box::pin(async move {
             let found = self.inspect("inspect the container").await?;
             let networks = found
@@ -263,7 +263,7 @@ impl Server for ServerContainer {
         true
     }
 
-    fn pause(&self) -> Answer<'_> {
+    fn pause(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             self.check_is_up().await?;
             let paused = engine::pause_container(&self.engine, &self.id).await;
@@ -271,7 +271,7 @@ impl Server for ServerContainer {
         })
     }
 
-    fn resume(&self) -> Answer<'_> {
+    fn resume(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             self.check_is_up().await?;
             let resumed = engine::unpause_container(&self.engine, &self.id).await;
@@ -279,7 +279,7 @@ impl Server for ServerContainer {
         })
     }
 
-    fn check_is_up(&self) -> Answer<'_> {
+    fn check_is_up(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             if !self.is_running().await? {
                 return Err(BackendError::Down(self.name.clone()));
@@ -289,7 +289,7 @@ impl Server for ServerContainer {
     }
 
     /// Kills the container, and waits until the engine reports its end.
-    fn kill(&self) -> Answer<'_> {
+    fn kill(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             let id = &self.id;
             let options = KillContainerOptionsBuilder::new().signal("SIGKILL").build();
@@ -304,7 +304,7 @@ impl Server for ServerContainer {
         })
     }
 
-    fn restart(&self) -> Answer<'_> {
+    fn restart(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             if self.is_running().await? {
                 return Err(BackendError::Up(self.name.clone()));
@@ -317,7 +317,7 @@ impl Server for ServerContainer {
     }
 
     /// Copies the server's whole log into the run's directory, and removes the container with its volumes.
-    fn end(&self) -> Answer<'_> {
+    fn end(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             let text = self.log("all").await;
             let removed = engine::remove_container(&self.engine, &self.id).await;

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::error::{io_error, not_ready};
 use super::node_log::NodeLog;
 use super::program_fault::ProgramFault;
-use super::server::{Answer, Host, Server};
+use super::server::{Host, Server, ServerFuture};
 use super::server_order::ServerOrder;
 use super::{
     BackendError, Binary, Password, Reaper, Registration, ServerAddress, parent_death_signal,
@@ -59,7 +59,7 @@ impl ProcessHost {
 }
 
 impl Host for ProcessHost {
-    fn start(&self, order: ServerOrder) -> Answer<'_, Box<dyn Server>> {
+    fn start(&self, order: ServerOrder) -> ServerFuture<'_, Box<dyn Server>> {
         Box::pin(async move {
             let started = ServerProcess::start(self.clone(), order).await?;
             Ok(Box::new(started) as Box<dyn Server>)
@@ -138,11 +138,11 @@ impl Server for ServerProcess {
         state.running.as_ref().map(|running| running.leader)
     }
 
-    fn announced(&self) -> Answer<'_, SocketAddr> {
+    fn announced(&self) -> ServerFuture<'_, SocketAddr> {
         Box::pin(async move { Ok(self.port.address()) })
     }
 
-    fn pause(&self) -> Answer<'_> {
+    fn pause(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             let state = self.state.lock().await;
             let leader = self.leader(&state)?;
@@ -151,7 +151,7 @@ impl Server for ServerProcess {
         })
     }
 
-    fn resume(&self) -> Answer<'_> {
+    fn resume(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             let state = self.state.lock().await;
             let leader = self.leader(&state)?;
@@ -159,11 +159,11 @@ impl Server for ServerProcess {
         })
     }
 
-    fn check_is_up(&self) -> Answer<'_> {
+    fn check_is_up(&self) -> ServerFuture<'_> {
         Box::pin(async move { self.leader(&*self.state.lock().await).map(|_| ()) })
     }
 
-    fn kill(&self) -> Answer<'_> {
+    fn kill(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             let mut state = self.state.lock().await;
             let Some(mut running) = state.running.take() else {
@@ -178,7 +178,7 @@ impl Server for ServerProcess {
         })
     }
 
-    fn restart(&self) -> Answer<'_> {
+    fn restart(&self) -> ServerFuture<'_> {
         Box::pin(async move {
             let mut state = self.state.lock().await;
             if state.running.is_some() {
@@ -189,7 +189,7 @@ impl Server for ServerProcess {
         })
     }
 
-    fn end(&self) -> Answer<'_> {
+    fn end(&self) -> ServerFuture<'_> {
         self.kill()
     }
 

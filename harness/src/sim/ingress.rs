@@ -77,6 +77,8 @@ impl Network {
         }
     }
 
+    /// Processes a frame that has arrived at its node: executes a command and sends its reply, or closes the
+    /// connection. A command is queued if an earlier command of its client is blocked.
     fn process(&self, at_ns: u64, link: LinkId, frame: Frame) {
         let Frame {
             conn,

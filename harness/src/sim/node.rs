@@ -20,6 +20,7 @@ const SYNC_NS: u64 = 1_000_000_000;
 /// Replication lag in nanoseconds, typical within one data centre.
 const LAG_NS: u64 = 500_000;
 
+/// One node: its server, its replica, and its faults.
 pub(super) struct Node {
     /// The server model. Commands of clients must be executed with [`Node::execute`].
     pub(super) server: Server,

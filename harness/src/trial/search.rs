@@ -9,8 +9,8 @@ use super::outcome::TrialRun;
 use crate::check::{Cause, Property};
 use crate::run::RunFailure;
 use crate::search::{
-    CounterexampleGroup, Effort, Hunt, Plan, Sweep, SweepError, Target, Tried, ViolationFilter,
-    fault_model, shrink_all, workload,
+    CounterexampleGroup, Effort, Hunt, Plan, SearchResult, Sweep, SweepError, Target,
+    ViolationFilter, fault_model, shrink_all, workload,
 };
 use crate::sim::run as simulate;
 
@@ -87,8 +87,8 @@ pub(super) fn sweep(
         shard: (1, 1),
     };
     let never = AtomicBool::new(false);
-    let tried = sweep.run(threads(), &never, |_| ())?;
-    searched(&sweep.target, tried, true)
+    let outcome = sweep.run(threads(), &never, |_| ())?;
+    searched(&sweep.target, outcome, true)
 }
 
 /// Hunts on the servers of `base`. See [`Trial::hunt`](super::Trial::hunt).
@@ -115,21 +115,21 @@ pub(super) fn hunt(
         shard: (1, 1),
     };
     let never = AtomicBool::new(false);
-    let (tried, _) = hunt.run(threads(), &never, |_| ());
-    searched(&hunt.target, tried, false)
+    let (outcome, _) = hunt.run(threads(), &never, |_| ());
+    searched(&hunt.target, outcome, false)
 }
 
 fn searched(
     target: &Target,
-    tried: Tried,
+    outcome: SearchResult,
     can_be_exhaustive: bool,
 ) -> Result<Searched, TrialError> {
     let never = AtomicBool::new(false);
-    let groups = shrink_all(target, tried.counterexamples, EFFORT, threads(), &never);
+    let groups = shrink_all(target, outcome.counterexamples, EFFORT, threads(), &never);
     Ok(Searched {
         lock: target.lock.spec().name.clone(),
-        schedules: tried.schedules,
-        exhaustive: can_be_exhaustive && tried.complete && tried.stuck == 0,
+        schedules: outcome.schedules,
+        exhaustive: can_be_exhaustive && outcome.complete && outcome.stuck == 0,
         counterexamples: found(target, groups)?,
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::check::{Verdicts, describe_incident, min_harness_stall_ms};
 use crate::history::{EndReason, Event, EventKind, History};
 use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, ms_from_ns};
 
 /// The parts of the record that the history does not contain.
 #[derive(Debug, Clone, Default)]
@@ -159,12 +159,12 @@ impl TimeSpent {
         for worker in 0..self.since_ns.len() {
             self.end(at_ns, worker);
         }
-        self.spent_ns / 1_000_000
+        ms_from_ns(self.spent_ns)
     }
 
     /// Returns the rate of `count` events per second of the total time, or `None` if that is less than a millisecond.
     fn per_s(&self, count: u64) -> Option<u64> {
-        let spent_ms = u128::from(self.spent_ns / 1_000_000);
+        let spent_ms = u128::from(ms_from_ns(self.spent_ns));
         let per_s = (u128::from(count) * 1000 + spent_ms / 2).checked_div(spent_ms)?;
         u64::try_from(per_s).ok()
     }

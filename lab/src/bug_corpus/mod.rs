@@ -13,8 +13,8 @@ use picklock_harness::clock::Clock;
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{
-    CounterexampleGroup, Demand, Hunt, Plan, Sweep, Target, Tried, Violation, ViolationFilter,
-    shrink, workload,
+    CounterexampleGroup, Demand, Hunt, Plan, SearchResult, Sweep, Target, Violation,
+    ViolationFilter, shrink, workload,
 };
 use picklock_impls::find;
 use picklock_scenarios::Scenario;
@@ -142,19 +142,19 @@ fn hunted(
         shard: (1, 1),
     };
     let (clock, stop) = (Clock::start(), AtomicBool::new(false));
-    let (tried, _) = hunt.run(budget.threads, &stop, |far| {
+    let (outcome, _) = hunt.run(budget.threads, &stop, |far| {
         if far.counterexamples.violations().contains(&violation) {
             stop.store(true, Ordering::Relaxed);
         }
     });
     let seconds = clock.elapsed().as_secs_f64();
-    let group = first_of(tried, violation)?;
+    let group = first_of(outcome, violation)?;
     let schedules = group.number();
     Some((TimeToFind { schedules, seconds }, group.plan))
 }
 
-fn first_of(tried: Tried, violation: Violation) -> Option<CounterexampleGroup> {
-    let groups = tried.counterexamples.simplest().into_iter();
+fn first_of(outcome: SearchResult, violation: Violation) -> Option<CounterexampleGroup> {
+    let groups = outcome.counterexamples.simplest().into_iter();
     let groups = groups.filter(|group| group.violation == violation);
     groups.min_by(|one, other| one.place.1.cmp(&other.place.1))
 }
@@ -175,10 +175,10 @@ fn swept(known_bug: &KnownBug, budget: Budget) -> (Option<CounterexampleGroup>, 
         shard: (1, 1),
     };
     let never = AtomicBool::new(false);
-    let tried = sweep.run(budget.threads, &never, |_| ());
-    let tried = tried.unwrap_or_else(|error| panic!("{}: {error}", known_bug.lock));
-    let schedules = tried.schedules;
-    (first_of(tried, violation), schedules)
+    let outcome = sweep.run(budget.threads, &never, |_| ());
+    let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", known_bug.lock));
+    let schedules = outcome.schedules;
+    (first_of(outcome, violation), schedules)
 }
 
 /// Formats the results for one bug as a row of the table.

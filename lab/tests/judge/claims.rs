@@ -29,7 +29,7 @@ use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt, Report};
 use super::cause::Case;
 use super::key_history::{End, Value, has_element_of};
-use super::line::{Line, MS};
+use super::line::{Line, MS, TENTH};
 use super::renewal::silent_loss;
 
 pub fn claims(case: &Case) -> Finding {
@@ -231,7 +231,7 @@ fn left_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         }
         _ => return None,
     };
-    let until = at + attempt.ttl / 10;
+    let until = at + attempt.ttl / TENTH;
     let lease = attempt
         .reports
         .last()
@@ -359,7 +359,7 @@ fn refused_extension(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     refused.find_map(|&(requested_at, at)| {
         let stands = |value: &&Value| {
             let left = value.runs_out(at).saturating_sub(at);
-            value.from <= requested_at && value.exists_at(at) && left > attempt.ttl / 10
+            value.from <= requested_at && value.exists_at(at) && left > attempt.ttl / TENTH
         };
         let mut nodes: Vec<u64> = case
             .key_history

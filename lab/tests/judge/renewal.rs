@@ -14,7 +14,7 @@ use super::answer::Finding;
 use super::attempt::Attempt;
 use super::cause::Case;
 use super::key_history::{End, Value};
-use super::line::{File, Line};
+use super::line::{File, Line, TENTH};
 
 /// Finds a loss that the lock did not report although it promises renewal.
 pub fn silent_loss(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
@@ -70,7 +70,7 @@ pub fn silent_loss(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         let span = (attempt.requested_at, end);
         let by_then = own_faults.clone();
         let excused = covered(by_then.filter(|fault| touches(fault, span.0, end)), span);
-        excused.is_some_and(|excused| end - lost.until > excused + file.ttl / 10)
+        excused.is_some_and(|excused| end - lost.until > excused + file.ttl / TENTH)
     });
     is_silent.then_some(silent)
 }

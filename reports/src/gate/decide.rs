@@ -132,6 +132,7 @@ fn missing(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> Vec<F
     found
 }
 
+/// Adds the findings about one cell: its verdicts, a run that failed, and, if no run failed, its limits.
 fn one_cell(
     rules: &Rules,
     baseline: Option<&Baseline>,

@@ -149,9 +149,12 @@ fn conclusion(matrix: &MatrixRecord) -> String {
     if conclusion.severity() != Severity::Failed {
         return text;
     }
-    let failed = matrix.cells.iter();
-    let failed = failed.filter(|it| CellOutcome::from_cell(it).severity() == Severity::Failed);
-    let locks: BTreeSet<String> = failed.map(lock_with_options).collect();
+    let locks: BTreeSet<String> = matrix
+        .cells
+        .iter()
+        .filter(|it| CellOutcome::from_cell(it).severity() == Severity::Failed)
+        .map(lock_with_options)
+        .collect();
     format!("{text}, in {}", count(locks.len(), "lock"))
 }
 
@@ -163,11 +166,14 @@ fn counted(matrix: &MatrixRecord) -> String {
     let unscored = scorecard
         .as_ref()
         .map_or(&[][..], |it| it.unscored.as_slice());
-    let own = cells.iter().filter(|cell| {
-        CellMark::from_cell(cell) == CellMark::Fault(Party::Lock)
-            && !unscored.contains(&cell.scenario)
-    });
-    let own: BTreeSet<String> = own.map(lock_with_options).collect();
+    let own: BTreeSet<String> = cells
+        .iter()
+        .filter(|cell| {
+            CellMark::from_cell(cell) == CellMark::Fault(Party::Lock)
+                && !unscored.contains(&cell.scenario)
+        })
+        .map(lock_with_options)
+        .collect();
     let locks: BTreeSet<String> = cells.iter().map(lock_with_options).collect();
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str())).len();
     let backends = distinct(cells.iter().map(|cell| cell.backend.as_str()));
@@ -193,8 +199,11 @@ fn counted(matrix: &MatrixRecord) -> String {
 /// Returns the code of the remedies against all causes on the page. The page of a single run shows it with the cause.
 fn remedies(input: &ReportInput) -> Vec<RemedyView> {
     let cells = &input.matrix.cells;
-    let found = input.searches.iter().flat_map(|it| &it.counterexamples);
-    let found = found.map(|it| it.cause);
+    let found = input
+        .searches
+        .iter()
+        .flat_map(|it| &it.counterexamples)
+        .map(|it| it.cause);
     let verdicts = cells.iter().flat_map(|cell| cell.verdicts.values());
     let causes: BTreeSet<Cause> = match cells.len() {
         1 => found.collect(),
@@ -233,12 +242,12 @@ fn setting(input: &ReportInput) -> String {
 }
 
 fn notices(input: &ReportInput) -> Vec<Name> {
-    let interrupted = input.matrix.interrupted;
-    let interrupted = interrupted.then(|| sentence("Interrupted by the user: cells are missing."));
+    let interrupted =
+        (input.matrix.interrupted).then(|| sentence("Interrupted by the user: cells are missing."));
     let skipped = input.skipped.iter().take(MAX_NOTICES);
     let omitted = skipped.map(|words| sentence(&format!("Skipped: {words}")));
-    let more = input.skipped.len().saturating_sub(MAX_NOTICES);
-    let more = (more > 0).then(|| sentence(&format!("Skipped: {more} more.")));
+    let rest = input.skipped.len().saturating_sub(MAX_NOTICES);
+    let more = (rest > 0).then(|| sentence(&format!("Skipped: {rest} more.")));
     let notices = interrupted.into_iter().chain(omitted);
     notices.chain(more).collect()
 }
@@ -285,8 +294,11 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         seeds => format!("{seeds} per cell, from {}", matrix.seed),
     };
     facts.push(fact("seed", seeds));
-    let runs = matrix.cells.iter().map(|cell| cell.runs);
-    let runs = runs.fold(0, u64::saturating_add);
+    let runs = matrix
+        .cells
+        .iter()
+        .map(|cell| cell.runs)
+        .fold(0, u64::saturating_add);
     let cells = format!("{}; {}", describe_counts(matrix), count(runs, "run"));
     facts.push(fact("cells", cells));
     for one in &matrix.similarity {
@@ -294,14 +306,15 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
         facts.push(fact("similarity", words));
     }
     let records = || input.evidence.iter().map(|evidence| &evidence.record);
-    let servers = records().filter(|record| !record.redis.server.is_empty());
-    let servers = servers.map(|it| format!("{} {}", it.redis.server, it.redis.version));
-    let reasons = records().filter(|record| !record.backend_reason.is_empty());
-    let reasons = reasons.map(|it| format!("{}: {}", it.backend, it.backend_reason));
-    for (what, all) in [
-        ("server", servers.collect::<Vec<_>>()),
-        ("backend", reasons.collect()),
-    ] {
+    let servers: Vec<String> = records()
+        .filter(|record| !record.redis.server.is_empty())
+        .map(|it| format!("{} {}", it.redis.server, it.redis.version))
+        .collect();
+    let reasons = records()
+        .filter(|record| !record.backend_reason.is_empty())
+        .map(|it| format!("{}: {}", it.backend, it.backend_reason))
+        .collect();
+    for (what, all) in [("server", servers), ("backend", reasons)] {
         let all = distinct(all.iter().map(String::as_str));
         if !all.is_empty() {
             facts.push(fact(what, all.join(", ")));

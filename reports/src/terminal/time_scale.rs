@@ -118,7 +118,7 @@ mod tests {
         let window = Window {
             from_ns,
             to_ns,
-            key: 0,
+            lock: 0,
         };
         Scale::new(&window, cells)
     }

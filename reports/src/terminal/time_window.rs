@@ -12,7 +12,7 @@ use crate::worker_lanes::{Activity, Lane, Segment};
 pub(super) struct Window {
     pub(super) from_ns: u64,
     pub(super) to_ns: u64,
-    pub(super) key: u32,
+    pub(super) lock: u32,
 }
 
 /// Returns the window around the first violation. Returns the whole run if the violation has no time, or if
@@ -22,22 +22,22 @@ pub(super) fn around_violation(
     lanes: &BTreeMap<usize, Lane>,
     end_ns: u64,
 ) -> Window {
-    let whole = |key| Window {
+    let whole = |lock| Window {
         from_ns: 0,
         to_ns: end_ns,
-        key,
+        lock,
     };
     let Some(at_ns) = violated(record).find_map(|(_, verdict)| verdict.at_ns) else {
         return whole(0);
     };
-    let key = key_at(lanes, at_ns);
-    let Some(core) = reach(lanes, key, (at_ns, at_ns)) else {
-        return whole(key);
+    let lock = lock_at(lanes, at_ns);
+    let Some(core) = reach(lanes, lock, (at_ns, at_ns)) else {
+        return whole(lock);
     };
     let length_ns = core.1 - core.0;
     let mut span = core;
     // Include neighbouring holds unless they are so long that they would dwarf the violation.
-    if let Some(wider) = reach(lanes, key, core)
+    if let Some(wider) = reach(lanes, lock, core)
         && wider.1 - wider.0 <= length_ns.saturating_mul(3)
     {
         span = wider;
@@ -52,16 +52,16 @@ pub(super) fn around_violation(
     Window {
         from_ns: span.0.saturating_sub(margin_ns),
         to_ns: span.1.saturating_add(margin_ns),
-        key,
+        lock,
     }
 }
 
 /// Returns the start and the end of the purchases that touch `span`, including their holds and releases but
 /// not their waits.
-fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u64, u64)> {
+fn reach(lanes: &BTreeMap<usize, Lane>, lock: u32, span: (u64, u64)) -> Option<(u64, u64)> {
     let mut reach: Option<(u64, u64)> = None;
     for lane in lanes.values() {
-        let inside = |s: &&Segment| s.key == key && s.activity != Activity::Waiting;
+        let inside = |s: &&Segment| s.key == lock && s.activity != Activity::Waiting;
         let segments = || lane.segments.iter().filter(inside);
         let touching = segments().filter(|s| s.from_ns <= span.1 && s.to_ns >= span.0);
         let (first, last) = touching.fold((u64::MAX, 0), |(first, last), s| {
@@ -76,7 +76,7 @@ fn reach(lanes: &BTreeMap<usize, Lane>, key: u32, span: (u64, u64)) -> Option<(u
 }
 
 /// Returns the lock that most workers held at that time, or the first lock if none was held.
-fn key_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
+fn lock_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
     let mut holders: BTreeMap<u32, usize> = BTreeMap::new();
     for segment in lanes.values().flat_map(|lane| &lane.segments) {
         if segment.activity.holds() && segment.from_ns <= at_ns && at_ns <= segment.to_ns {
@@ -84,5 +84,5 @@ fn key_at(lanes: &BTreeMap<usize, Lane>, at_ns: u64) -> u32 {
         }
     }
     let most = holders.into_iter().max_by_key(|&(_, holders)| holders);
-    most.map_or(0, |(key, _)| key)
+    most.map_or(0, |(lock, _)| lock)
 }

@@ -71,7 +71,7 @@ pub(super) fn lines(
     let widest = all_names.map(|name| columns(name)).max().unwrap_or(0);
     let margin = 4 + widest.max("overlap".len()) + 2;
     let scale = Scale::new(&window, width.saturating_sub(margin));
-    let overlaps = overlaps(&timeline, window.key);
+    let overlaps = overlaps(&timeline, window.lock);
     let overlapping = overlapping_columns(&overlaps, &scale);
     let mut picture = Picture {
         margin,
@@ -186,7 +186,7 @@ impl Picture {
 fn title(history: &History, window: &Window, end_ns: u64) -> Line {
     let mut line = Line::new().plain("  ").styled(STRONG, "Timeline");
     let keys = &history.header.keys;
-    if let Some(key) = (keys.get(window.key as usize)).filter(|_| keys.len() > 1) {
+    if let Some(key) = (keys.get(window.lock as usize)).filter(|_| keys.len() > 1) {
         line = line.plain(" of the lock ").plain(key);
     }
     let words = match (window.from_ns, window.to_ns.min(end_ns)) {
@@ -228,7 +228,7 @@ fn rank(lane: &Lane, window: &Window) -> Option<u8> {
     let inside = |from_ns, to_ns| from_ns <= window.to_ns && to_ns >= window.from_ns;
     let does = |wanted: fn(Activity) -> bool| {
         let mut segments = lane.segments.iter();
-        segments.any(|s| s.key == window.key && wanted(s.activity) && inside(s.from_ns, s.to_ns))
+        segments.any(|s| s.key == window.lock && wanted(s.activity) && inside(s.from_ns, s.to_ns))
     };
     if does(|activity| activity == Activity::PastLease) {
         Some(0)
@@ -256,7 +256,7 @@ fn cells(lane: &Lane, window: &Window, scale: &Scale, overlapping: &[bool]) -> V
             }
         }
     };
-    for segment in lane.segments.iter().filter(|s| s.key == window.key) {
+    for segment in lane.segments.iter().filter(|s| s.key == window.lock) {
         spread(segment.activity as usize, segment.from_ns, segment.to_ns);
     }
     for &(from_ns, to_ns) in &lane.frozen_ns {

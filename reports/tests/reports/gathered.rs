@@ -115,6 +115,15 @@ fn mismatch(runs: u64) -> Mismatch {
 }
 
 #[test]
+fn every_format_has_a_row_in_its_page() {
+    let page = include_str!("../../../docs/reports.md");
+    for format in FORMATS {
+        let row = format!("\n| `{}` |", format.name);
+        assert!(page.contains(&row), "docs/reports.md: {}", format.name);
+    }
+}
+
+#[test]
 fn every_format_writes_unique_files_with_its_extension() {
     let mut names: Vec<String> = Vec::new();
     for format in FORMATS {

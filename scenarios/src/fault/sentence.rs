@@ -158,7 +158,16 @@ fn ordinal(nth: u32) -> String {
         1 => "first".to_owned(),
         2 => "second".to_owned(),
         3 => "third".to_owned(),
-        nth => format!("{nth}th"),
+        nth => {
+            let ending = match (nth % 10, nth % 100) {
+                (_, 11..=13) => "th",
+                (1, _) => "st",
+                (2, _) => "nd",
+                (3, _) => "rd",
+                _ => "th",
+            };
+            format!("{nth}{ending}")
+        }
     }
 }
 
@@ -167,5 +176,19 @@ fn group(who: Who, one: &str) -> String {
         Who::Same => format!("the {one}"),
         Who::Others => format!("the other {one}s"),
         Who::All => format!("every {one}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinals_end_as_in_english() {
+        let ordinals = [1, 4, 11, 12, 13, 21, 22, 23, 24, 111, 121].map(ordinal);
+        assert_eq!(
+            ordinals.join(" "),
+            "first 4th 11th 12th 13th 21st 22nd 23rd 24th 111th 121st"
+        );
     }
 }

@@ -16,7 +16,7 @@ pub(super) async fn free_lock_is_granted(clients: &mut Clients) -> CheckEnd {
         {
             let cause = "nothing has connected to the server in `nodes`";
             let problem = grant.problem(format!("{}; {cause}", problem.what));
-            Err(problem.with_paragraph("servers").into())
+            Err(problem.with_section("servers").into())
         }
         released => released.and_then(|_| passed()),
     }

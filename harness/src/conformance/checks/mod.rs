@@ -25,13 +25,13 @@ mod version_two;
 /// Declares the table. A row has the name, the function, the section of `docs/protocol.md`, and the behaviour of an
 /// adapter that passes.
 macro_rules! checks {
-    ($($name:literal $module:ident::$perform:ident $paragraph:literal $about:literal;)*) => {
+    ($($name:literal $module:ident::$perform:ident $section:literal $about:literal;)*) => {
         /// All checks, in the order in which they run. If the first check fails, no process is ready for the others.
         /// The last check ends the adapter.
         pub const CHECKS: &[Check] = &[$(Check {
             name: $name,
             about: $about,
-            paragraph: $paragraph,
+            section: $section,
             perform: |clients| Box::pin($module::$perform(clients)),
         }),*];
     };

@@ -12,7 +12,7 @@ pub(super) async fn released_lock_is_free(clients: &mut Clients) -> CheckEnd {
     }
     if clients.is_notified_of_loss(&grant).await? {
         let what = "it wrote the event `lost` for a lock whose lease had not ended";
-        return Err(Problem::new(what).with_paragraph("events").into());
+        return Err(Problem::new(what).with_section("events").into());
     }
     let remark = match &release.answer {
         Answer::Released {
@@ -87,7 +87,7 @@ pub(super) async fn loss_is_noticed(clients: &mut Clients) -> CheckEnd {
     };
     if release.answer == claims && late.written_since(&before).is_empty() {
         let what = "it answered with `released` = true, although its key was gone before";
-        return Err(release.problem(what).with_paragraph("release").into());
+        return Err(release.problem(what).with_section("release").into());
     }
     if is_notified {
         return passed();

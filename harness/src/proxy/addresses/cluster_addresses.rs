@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::proxy::addresses::address_rewrite::{Item, items};
 use crate::proxy::addresses::cluster_topology::{ClusterMap, MAX_PLACE, with_known_servers};
+use crate::proxy::resp::reply_items::{Item, items};
 
 /// Returns a complete reply in which the addresses of the run's servers are replaced by the addresses of the links, in
 /// `MOVED` and `ASK` and, if `lists_servers` is set, in lists of servers. Also returns the address of a foreign server

@@ -20,12 +20,13 @@ use crate::clock::nanos;
 use crate::proxy::LinkId;
 use crate::proxy::addresses::cluster_addresses::with_links;
 use crate::proxy::addresses::cluster_topology::ClusterMap;
+use crate::proxy::incidents::ProxyIncident;
 use crate::proxy::links::Proxy;
 use crate::proxy::proxy_state::{ProxyState, TaskGuard};
-use crate::proxy::resource_exhaustion::ProxyIncident;
 use crate::proxy::resp::reply_stream::{CHUNK, forward_replies};
 
-/// Shortest wait for an answer that is recorded.
+/// Shortest wait for an answer that is recorded. Equals `MIN_STALL` of `driver/stall.rs`, because both show that a
+/// server was slow.
 const SLOW: Duration = Duration::from_millis(60);
 
 impl Proxy {
@@ -101,9 +102,9 @@ async fn carry(
             requests.record_answer();
             let lists_servers = requests.ask_for_servers.load(Ordering::Relaxed);
             let (known, foreign) = with_links(reply, &map, lists_servers);
-            if let Some(place) = foreign {
+            if let Some(address) = foreign {
                 let worker = of.worker;
-                let incident = ProxyIncident::AddressWithheld { worker, place };
+                let incident = ProxyIncident::AddressWithheld { worker, address };
                 task.0.incidents.add(incident);
             }
             known.into_owned()

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 
-use crate::proxy::addresses::address_rewrite::{Item, bulk_string, items};
+use crate::proxy::resp::reply_items::{Item, bulk_string, items};
 
 /// Maps an address that servers announce (`HOST:PORT`) to that of a worker's link.
 pub(in crate::proxy) type ClusterMap = HashMap<String, SocketAddr>;

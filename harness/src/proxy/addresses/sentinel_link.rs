@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::clock::Clock;
 use crate::proxy::addresses::address_rewrite::{AddressMap, rewrite_addresses};
-use crate::proxy::freeze_check::ReceivedBytes;
+use crate::proxy::freeze_monitor::ReceivedBytes;
 use crate::proxy::links::{Listening, Proxy, only_loopback};
 use crate::proxy::login::Greeting;
 use crate::proxy::proxy_state::TaskGuard;

@@ -116,7 +116,7 @@ mod tests {
     use picklock_scenarios::Phase;
 
     use super::*;
-    use crate::proxy::command_log::operation::Operation;
+    use crate::proxy::operation::Operation;
 
     #[test]
     fn second_confirmation_ends_a_request_with_two() {

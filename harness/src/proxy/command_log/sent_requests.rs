@@ -12,8 +12,8 @@ use picklock_scenarios::Phase;
 
 use crate::proxy::LinkId;
 use crate::proxy::command_log::answered::Answered;
-use crate::proxy::command_log::operation::Operation;
 use crate::proxy::lock;
+use crate::proxy::operation::Operation;
 use crate::proxy::resp::command::{CommandName, Request, digest};
 
 /// Maximum number of requests that are kept per connection, so that memory is bounded if a server does not report.

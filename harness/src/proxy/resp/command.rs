@@ -7,8 +7,8 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 use picklock_scenarios::ServerError;
 
-use crate::proxy::command_log::derived_keys::DerivedKeys;
-use crate::proxy::command_log::operation::Operation;
+use crate::proxy::derived_keys::DerivedKeys;
+use crate::proxy::operation::Operation;
 use crate::proxy::resp::scan::Shape;
 
 /// Maximum length of a command name; the longest in Redis 7 has 20 letters.

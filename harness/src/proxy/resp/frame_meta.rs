@@ -1,6 +1,6 @@
 //! What the proxy knows about a frame apart from its bytes.
 
-use crate::proxy::command_log::operation::Operation;
+use crate::proxy::operation::Operation;
 use crate::proxy::resp::command::Request;
 use crate::proxy::resp::scan::Shape;
 

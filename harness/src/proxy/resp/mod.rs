@@ -4,6 +4,7 @@ pub(super) mod command;
 pub(super) mod frame_budget;
 pub(super) mod frame_meta;
 pub(super) mod frame_reader;
+pub(super) mod reply_items;
 pub(super) mod reply_kind;
 pub(super) mod reply_scan;
 pub(super) mod reply_stream;

@@ -6,9 +6,9 @@ use picklock_scenarios::Direction;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
-use crate::proxy::addresses::address_rewrite::items;
 use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_reader::FrameReader;
+use crate::proxy::resp::reply_items::items;
 
 /// Maximum number of bytes to read at once.
 pub(in crate::proxy) const CHUNK: usize = 4 << 10;

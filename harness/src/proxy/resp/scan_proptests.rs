@@ -7,7 +7,7 @@ use redis_protocol::resp2::types::OwnedFrame as Resp2;
 use redis_protocol::resp3::types::OwnedFrame as Resp3;
 use redis_protocol::{resp2, resp3};
 
-use crate::proxy::command_log::operation::Operation;
+use crate::proxy::operation::Operation;
 use crate::proxy::resp::command::{self, Expect, Keys};
 use crate::proxy::resp::frame_budget::FrameShare;
 use crate::proxy::resp::frame_reader::{Extent, FrameReader};

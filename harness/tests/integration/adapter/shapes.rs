@@ -239,7 +239,7 @@ fn required_fields_agree_with_the_code() {
 }
 
 /// Returns the text of each section, by its title as it appears in links.
-fn paragraphs(text: &str) -> BTreeMap<String, String> {
+fn sections(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut title = String::new();
     let mut is_code = false;
@@ -283,9 +283,9 @@ fn type_name(kind: FieldKind) -> &'static str {
 
 #[test]
 fn document_has_exactly_the_messages_and_fields_of_the_code() {
-    let paragraphs = paragraphs(&document());
+    let sections = sections(&document());
     let documented = |name: &str| -> Vec<(String, String)> {
-        let body = paragraphs
+        let body = sections
             .get(name)
             .unwrap_or_else(|| panic!("no section `{name}`"));
         let rows = body.lines().filter(|line| line.starts_with("| `"));
@@ -325,9 +325,9 @@ fn document_has_exactly_the_messages_and_fields_of_the_code() {
 /// The section of a request contains its possible replies.
 #[test]
 fn document_has_the_replies_to_every_request() {
-    let paragraphs = paragraphs(&document());
+    let sections = sections(&document());
     for (request, answers) in REQUESTS {
-        let body = &paragraphs[*request];
+        let body = &sections[*request];
         let (_, replies) = body
             .split_once("Answer:")
             .expect("the section lists the replies");
@@ -344,7 +344,7 @@ fn document_has_the_replies_to_every_request() {
 /// The sections to which checks and faults refer exist.
 #[test]
 fn every_referenced_section_is_in_the_document() {
-    let paragraphs = paragraphs(&document());
+    let sections = sections(&document());
     let wait = std::time::Duration::ZERO;
     let mut faults = vec![
         ProtocolFault::NotJson,
@@ -377,13 +377,10 @@ fn every_referenced_section_is_in_the_document() {
         });
         faults.push(ProtocolFault::Unfinished { op });
     }
-    let faults = faults.iter().map(ProtocolFault::paragraph);
-    let checks = CHECKS.iter().map(|check| check.paragraph);
-    for paragraph in faults.chain(checks) {
-        assert!(
-            paragraphs.contains_key(paragraph),
-            "no section `{paragraph}`"
-        );
+    let faults = faults.iter().map(ProtocolFault::section);
+    let checks = CHECKS.iter().map(|check| check.section);
+    for section in faults.chain(checks) {
+        assert!(sections.contains_key(section), "no section `{section}`");
     }
 }
 

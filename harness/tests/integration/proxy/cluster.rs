@@ -43,7 +43,7 @@ async fn address_that_is_not_one_of_the_run_reaches_no_client() {
     assert!(received[2].starts_with("-ERR PICKLOCK"), "{received:?}");
     let withheld = ProxyIncident::AddressWithheld {
         worker: 0,
-        place: "10.255.0.9:7001".into(),
+        address: "10.255.0.9:7001".into(),
     };
     assert_eq!(proxy.take_incidents(), [withheld]);
 }

@@ -32,25 +32,25 @@ async fn retry_until_conclusive(attempt: impl AsyncFn() -> bool) {
 /// because the machine was too busy: the Sentinels did not agree in time, or considered a master dead that was not
 /// frozen. If they considered the new master dead, they promoted the old master again, with all its data.
 async fn check_failover(servers: &Servers) -> bool {
-    let watch = servers.watch().unwrap();
+    let group = servers.sentinel_group().unwrap();
     let (master, replica) = (servers.address(1), servers.replica_address(1, 0));
-    for sentinel in watch.listening() {
+    for sentinel in group.listening() {
         assert!(sentinel.socket().ip().is_loopback());
         let quorum = ask(*sentinel, &["SENTINEL", "CKQUORUM", &master_name(1)]).await;
         assert!(quorum.starts_with("OK 3 usable Sentinels"), "{quorum}");
     }
     set_with_replicas(master, "lock", "mine", 1).await;
-    if watch.last_failover(1).await > 0 {
+    if group.last_failover(1).await > 0 {
         return false;
     }
     servers.pause(1).await.unwrap();
     assert!(is_frozen(master).await);
-    match watch.promoted(1).await {
+    match group.promoted(1).await {
         Ok(replica) => assert_eq!(replica, 1),
         Err(_) => return false,
     }
-    assert!(watch.last_failover(1).await > 0);
-    if watch.last_failover(0).await > 0 {
+    assert!(group.last_failover(1).await > 0);
+    if group.last_failover(0).await > 0 {
         return false;
     }
     assert_eq!(ask(replica, &["GET", "lock"]).await, "mine");
@@ -61,7 +61,7 @@ async fn check_failover(servers: &Servers) -> bool {
     // The stale master still accepts writes.
     assert_eq!(ask(master, &["SET", "stale", "lost"]).await, "OK");
     while ask_while_roles_change(master, &["GET", "stale"]).await != "nil" {
-        if watch.promoted(1).await.is_err() {
+        if group.promoted(1).await.is_err() {
             return false;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
@@ -81,7 +81,7 @@ async fn sentinels_fail_over_processes() {
         let started = Servers::start(&kind, LAYOUT, dir.path(), &reaper).await;
         let servers = started.unwrap();
         let is_conclusive = check_failover(&servers).await;
-        let sentinels = servers.watch().unwrap().listening().to_vec();
+        let sentinels = servers.sentinel_group().unwrap().listening().to_vec();
         servers.stop().await.unwrap();
         for sentinel in sentinels {
             assert!(is_refused(sentinel).await);

@@ -28,14 +28,14 @@ fn against(
         outlived_lease: true,
         ..ViolationFilter::default()
     };
-    let tried = sweep.run(2, &AtomicBool::new(false), |_| ()).unwrap();
-    assert!(tried.complete && tried.stuck == 0, "{lock}");
-    let signatures = tried
+    let outcome = sweep.run(2, &AtomicBool::new(false), |_| ()).unwrap();
+    assert!(outcome.complete && outcome.stuck == 0, "{lock}");
+    let signatures = outcome
         .counterexamples
         .simplest()
         .into_iter()
         .map(|group| group.signature);
-    (signatures.collect(), tried.schedules)
+    (signatures.collect(), outcome.schedules)
 }
 
 #[test]

@@ -10,8 +10,8 @@ use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_factory::LockFactory;
 use picklock_harness::search::fault_model::Group;
 use picklock_harness::search::{
-    CounterexampleGroup, Demand, Effort, Hunt, Plan, Progress, Tried, Violation, ViolationFilter,
-    shrink, shrink_all, workload,
+    CounterexampleGroup, Demand, Effort, Hunt, Plan, Progress, SearchResult, Violation,
+    ViolationFilter, shrink, shrink_all, workload,
 };
 use picklock_harness::{Trial, check::judge};
 use picklock_impls::find;
@@ -24,8 +24,8 @@ const EFFORT: Effort = Effort {
     signatures: 1,
 };
 
-fn summaries(tried: &Tried) -> Vec<(Property, Cause, Vec<String>, u64)> {
-    let groups = tried.counterexamples.clone().simplest().into_iter();
+fn summaries(outcome: &SearchResult) -> Vec<(Property, Cause, Vec<String>, u64)> {
+    let groups = outcome.counterexamples.clone().simplest().into_iter();
     let summaries = groups.map(|it| {
         (
             it.violation.property,
@@ -51,11 +51,11 @@ fn shards_together_are_the_whole_sweep() {
     for shard in 1..=3 {
         let mut part = whole.clone();
         part.shard = (shard, 3);
-        let tried = part.run(1, &never, |_| ()).unwrap();
-        assert_eq!(tried.placements, all.placements);
-        schedules += tried.schedules;
-        pruned += tried.pruned;
-        violations.extend(tried.counterexamples.violations());
+        let outcome = part.run(1, &never, |_| ()).unwrap();
+        assert_eq!(outcome.placements, all.placements);
+        schedules += outcome.schedules;
+        pruned += outcome.pruned;
+        violations.extend(outcome.counterexamples.violations());
     }
     assert_eq!((schedules, pruned), (all.schedules, all.pruned));
     assert_eq!(violations, all.counterexamples.violations());
@@ -71,10 +71,10 @@ fn reported_progress_matches_the_share_of_runs() {
     let mut reports = Vec::new();
     let on_progress =
         |progress: &Progress<'_>| reports.push((progress.schedules, progress.done.unwrap()));
-    let tried = sweep.run(1, &AtomicBool::new(false), on_progress).unwrap();
+    let outcome = sweep.run(1, &AtomicBool::new(false), on_progress).unwrap();
     assert!(reports.len() > 5, "{reports:?}");
     for (schedules, done) in &reports {
-        let by_runs = *schedules as f64 / tried.schedules as f64;
+        let by_runs = *schedules as f64 / outcome.schedules as f64;
         assert!(
             (by_runs - done).abs() < 0.1,
             "{by_runs} {done}: {reports:?}"
@@ -91,9 +91,9 @@ fn searches_do_not_depend_on_the_number_of_threads() {
     };
     assert_eq!(swept(1), swept(3));
     let hunted = |threads| {
-        let (tried, patterns) = hunt("set-nx-px", 300).run(threads, &never, |_| ());
-        assert_eq!(tried.schedules + tried.stuck, 300);
-        (summaries(&tried), patterns)
+        let (outcome, patterns) = hunt("set-nx-px", 300).run(threads, &never, |_| ());
+        assert_eq!(outcome.schedules + outcome.stuck, 300);
+        (summaries(&outcome), patterns)
     };
     let once = hunted(1);
     assert!(!once.0.is_empty());
@@ -116,8 +116,8 @@ fn hunt(lock: &str, runs: u64) -> Hunt {
 fn shrunk(lock: &str, workload: &str, groups: &[Group]) -> Vec<CounterexampleGroup> {
     let never = AtomicBool::new(false);
     let sweep = sweep(lock, workload, groups);
-    let tried = sweep.run(2, &never, |_| ()).unwrap();
-    shrink_all(&sweep.target, tried.counterexamples, EFFORT, 2, &never)
+    let outcome = sweep.run(2, &never, |_| ()).unwrap();
+    shrink_all(&sweep.target, outcome.counterexamples, EFFORT, 2, &never)
 }
 
 /// Each shrunk counterexample violates the same property with the same cause, has at most three faults and three
@@ -226,8 +226,8 @@ fn counterexample_is_robust_unless_it_depends_on_latencies() {
         let mut hunt = hunt(lock, 400);
         // Shrinking the other violations would take most of the time.
         hunt.wanted.properties = vec![Property::Lease];
-        let (tried, _) = hunt.run(2, &never, |_| ());
-        let counterexamples = shrink_all(&hunt.target, tried.counterexamples, EFFORT, 2, &never);
+        let (outcome, _) = hunt.run(2, &never, |_| ());
+        let counterexamples = shrink_all(&hunt.target, outcome.counterexamples, EFFORT, 2, &never);
         let wanted = Violation {
             property: Property::Lease,
             cause: Cause::UnbackedGrant,

@@ -11,14 +11,14 @@ pub struct Finding {
     /// When the violation became apparent, in nanoseconds since the run began.
     pub at_ns: u64,
     /// The observation that proves the violation.
-    pub seen: Seen,
+    pub observation: Observation,
 }
 
 /// An observation that proves a violation. Attempts are given by their number in the history (`op`), keys by their
 /// position in the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// Holds of one key overlap, as a whole or within their leases, and together weigh more than the lock's capacity.
+pub enum Observation {
+    /// Holds of one lock overlap, as a whole or within their leases, and together weigh more than the lock's capacity.
     Overlap {
         /// The attempts whose intervals began first: one, if the lock has one holder.
         holders: Vec<u64>,
@@ -239,18 +239,18 @@ pub enum Judgement {
 
 impl Judgement {
     /// Returns `Violated` with the earliest of these observations, each with its time, or `Held` if there are none.
-    pub fn from_observations(found: Vec<(u64, Seen)>) -> Self {
+    pub fn from_observations(found: Vec<(u64, Observation)>) -> Self {
         let count = found.len() as u64;
         let first = found.into_iter().min_by_key(|(at_ns, _)| *at_ns);
-        first.map_or(Judgement::Held, |(at_ns, seen)| {
-            let first = Finding { at_ns, seen };
+        first.map_or(Judgement::Held, |(at_ns, observation)| {
+            let first = Finding { at_ns, observation };
             Judgement::Violated { first, count }
         })
     }
 
     /// Adds observations, each with its time, to this judgement. The earliest violation becomes the first one.
     #[must_use]
-    pub fn with(self, found: Vec<(u64, Seen)>) -> Self {
+    pub fn with(self, found: Vec<(u64, Observation)>) -> Self {
         match (Judgement::from_observations(found), self) {
             (
                 Judgement::Violated { first, count },

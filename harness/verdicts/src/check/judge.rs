@@ -5,7 +5,7 @@ use picklock_scenarios::Property;
 use crate::history::{EventKind, History};
 use crate::key_history::KeyTable;
 
-use super::finding::{Finding, Judgement, Seen};
+use super::finding::{Finding, Judgement, Observation};
 use super::inconclusive::InconclusiveReason;
 use super::properties::Checkers;
 use super::run_validity::{InvalidRun, RunValidity, no_competitor_was_ready};
@@ -78,7 +78,8 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
 fn is_refused_lease(first: &Finding, inapplicable: &[InconclusiveReason]) -> bool {
     let refused =
         |reason: &InconclusiveReason| matches!(reason, InconclusiveReason::LeaseRefused { .. });
-    let leaves_no_key = matches!(&first.seen, Seen::Starvation(it) if !it.has_unexpiring_key);
+    let leaves_no_key =
+        matches!(&first.observation, Observation::Starvation(it) if !it.has_unexpiring_key);
     leaves_no_key && inapplicable.iter().any(refused)
 }
 
@@ -146,7 +147,7 @@ mod tests {
         };
         let first = Finding {
             at_ns: 900_000_000,
-            seen: Seen::Attempts {
+            observation: Observation::Attempts {
                 ops: Vec::new(),
                 statement: "two leases overlapped".into(),
             },
@@ -259,7 +260,7 @@ mod tests {
         let evidence = Evidence::new(&history);
         let first = Finding {
             at_ns: 900_000_000,
-            seen: Seen::Attempts {
+            observation: Observation::Attempts {
                 ops: vec![evidence.timeline.holds()[0].op],
                 statement: "worker 0 claimed too much".into(),
             },

@@ -34,7 +34,8 @@ mod verdict;
 pub use checker::Checker;
 pub use description::Description;
 pub use finding::{
-    Claim, FalseClaim, Finding, ForeignTaking, Judgement, Seen, StaleToken, Starvation, WrongStock,
+    Claim, FalseClaim, Finding, ForeignTaking, Judgement, Observation, StaleToken, Starvation,
+    WrongStock,
 };
 pub use incident::describe_incident;
 pub use inconclusive::{

@@ -1,18 +1,18 @@
-//! Holds of one key that together weigh more than the lock's capacity.
+//! Holds of one lock that together weigh more than the lock's capacity.
 //!
 //! A lock with one holder has the capacity 1, and every hold of it weighs 1, so any two holds that overlap are too
 //! many. The capacity of a semaphore is the number of permits that it may grant at the same time.
 
 use std::collections::HashMap;
 
-use super::finding::{Finding, Judgement, Seen};
+use super::finding::{Finding, Judgement, Observation};
 use crate::timeline::{Hold, Lease, work_count};
 
 /// Maximum number of concurrent holds with which a hold is compared. If there are more, the first violations are still
 /// found, and the number of violations is a lower bound.
 const MAX_COMPARED: usize = 256;
 
-/// Calls `on_hold` with every hold, and with the earlier holds of its key that had not ended when it began.
+/// Calls `on_hold` with every hold, and with the earlier holds of its lock that had not ended when it began.
 ///
 /// `holds` must be in the order in which they began. `until_ns` returns the time from which a hold no longer counts:
 /// its end, or the end of its lease. Each hold is compared with its concurrent holds, but with at most [`MAX_COMPARED`]
@@ -66,7 +66,7 @@ impl SharedPart<'_> {
     }
 }
 
-/// Judges a property that requires that overlapping holds of a key together weigh at most `capacity`.
+/// Judges a property that requires that overlapping holds of a lock together weigh at most `capacity`.
 ///
 /// `until_ns` returns the time until which a hold can overlap with later holds. `shared` adds the parts in which an
 /// earlier and a later hold overlap. It is a violation if the holds weigh too much at the beginning of such a part.
@@ -77,7 +77,7 @@ pub(super) fn judge_overlaps(
     until_ns: impl Fn(&Hold) -> u64,
     shared: impl Fn(&Hold, &Hold, &mut dyn FnMut(Lease)),
 ) -> Judgement {
-    let (mut count, mut first): (u64, Option<(u64, Seen)>) = (0, None);
+    let (mut count, mut first): (u64, Option<(u64, Observation)>) = (0, None);
     let mut parts: Vec<SharedPart<'_>> = Vec::new();
     each_hold(holds, until_ns, |others, later| {
         parts.clear();
@@ -102,12 +102,12 @@ pub(super) fn judge_overlaps(
             if first.as_ref().is_none_or(|(first_ns, _)| at_ns < *first_ns) {
                 let holders = together().map(|shared| shared.other.op).collect();
                 let later = later.op;
-                first = Some((at_ns, Seen::Overlap { holders, later }));
+                first = Some((at_ns, Observation::Overlap { holders, later }));
             }
         }
     });
-    first.map_or(Judgement::Held, |(at_ns, seen)| {
-        let first = Finding { at_ns, seen };
+    first.map_or(Judgement::Held, |(at_ns, observation)| {
+        let first = Finding { at_ns, observation };
         Judgement::Violated { first, count }
     })
 }
@@ -159,7 +159,7 @@ mod tests {
                 first:
                     Finding {
                         at_ns,
-                        seen: Seen::Overlap { holders, later },
+                        observation: Observation::Overlap { holders, later },
                     },
                 ..
             } => Some((at_ns, holders, later)),

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::finding::Seen;
+use super::finding::Observation;
 use crate::history::{Event, EventKind};
 
 /// A client that holds the lock.
@@ -13,7 +13,7 @@ use crate::history::{Event, EventKind};
 struct Inside {
     /// Number of grants before the client's own grant.
     order: u64,
-    key: u32,
+    lock: u32,
     /// Whether the client has changed only one half so far.
     is_changing: bool,
     /// Whether the client has read only one half so far.
@@ -31,11 +31,11 @@ pub(super) struct TornReads {
 
 impl TornReads {
     /// Handles the beginning of a hold.
-    pub(super) fn begun(&mut self, op: u64, key: u32) {
+    pub(super) fn begun(&mut self, op: u64, lock: u32) {
         self.granted += 1;
         let inside = Inside {
             order: self.granted,
-            key,
+            lock,
             ..Inside::default()
         };
         self.inside.insert(op, inside);
@@ -47,7 +47,7 @@ impl TornReads {
     }
 
     /// Handles an event. Returns a torn read if the event completes one.
-    pub(super) fn event(&mut self, event: &Event) -> Option<Seen> {
+    pub(super) fn event(&mut self, event: &Event) -> Option<Observation> {
         match event.what {
             EventKind::StockRead { op, key, .. } => self.begin_reading(op, key),
             EventKind::StockChanged { op, key, .. } => {
@@ -70,11 +70,11 @@ impl TornReads {
         None
     }
 
-    fn begin_reading(&mut self, op: u64, key: u32) {
+    fn begin_reading(&mut self, op: u64, lock: u32) {
         let changing = self
             .inside
             .iter()
-            .filter(|(other, it)| **other != op && it.key == key && it.is_changing);
+            .filter(|(other, it)| **other != op && it.lock == lock && it.is_changing);
         let writers = changing.map(|(other, _)| *other).collect();
         if let Some(reader) = self.inside.get_mut(&op) {
             (reader.is_reading, reader.writers) = (true, writers);
@@ -82,11 +82,11 @@ impl TornReads {
     }
 
     /// Records that a writer changes the value while others are reading it.
-    fn meet(&mut self, writer: u64, key: u32) {
+    fn meet(&mut self, writer: u64, lock: u32) {
         let readers = self
             .inside
             .iter_mut()
-            .filter(|(op, it)| **op != writer && it.key == key && it.is_reading);
+            .filter(|(op, it)| **op != writer && it.lock == lock && it.is_reading);
         for (_, reader) in readers {
             reader.writers.insert(writer);
         }
@@ -94,7 +94,7 @@ impl TornReads {
 
     /// Returns the finding about a reader that read two different halves, or `None` if no concurrent change of a writer
     /// explains them.
-    fn torn(&self, op: u64) -> Option<Seen> {
+    fn torn(&self, op: u64) -> Option<Observation> {
         let reader = self.inside.get(&op)?;
         let order = |op: &u64| self.inside.get(op).map_or(0, |reader| reader.order);
         let writer = *reader.writers.first()?;
@@ -104,6 +104,6 @@ impl TornReads {
             (op, writer)
         };
         let holders = vec![holder];
-        Some(Seen::Overlap { holders, later })
+        Some(Observation::Overlap { holders, later })
     }
 }

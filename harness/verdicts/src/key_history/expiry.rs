@@ -1,6 +1,6 @@
 //! The lifetime of a value, as it was written.
 
-use crate::timeline::ms;
+use crate::timeline::ns_from_ms;
 
 /// The latest lifetime that a value was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Expiry {
 impl Expiry {
     /// Returns the lifetime in nanoseconds, or 0 if it had already passed when it was set.
     pub fn ttl_ns(self) -> u64 {
-        ms(u64::try_from(self.ttl_ms).unwrap_or(0))
+        ns_from_ms(u64::try_from(self.ttl_ms).unwrap_or(0))
     }
 
     /// Returns when the value expires if the node's clock is not set in the meantime.

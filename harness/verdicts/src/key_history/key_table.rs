@@ -34,7 +34,7 @@ pub struct KeyUpdate<'a> {
     pub key: &'a KeyName,
     /// Sequence number of the key among the keys of all nodes, in the order of their first change; usable as an
     /// index.
-    pub place: usize,
+    pub key_number: usize,
     /// The reason of the change.
     pub why: &'a KeyChange,
     /// The value before the change.
@@ -78,7 +78,7 @@ impl KeyUpdate<'_> {
 /// The current value of each key on each node.
 #[derive(Debug, Clone, Default)]
 pub struct KeyTable<'a> {
-    places: Places,
+    numbers: KeyNumbers,
     /// The values, by the number of their key.
     held: Vec<Option<StoredValue<'a>>>,
     written: u64,
@@ -86,7 +86,7 @@ pub struct KeyTable<'a> {
 
 /// The numbers of the keys of all nodes.
 #[derive(Debug, Clone, Default)]
-struct Places {
+struct KeyNumbers {
     count: usize,
     /// Numbers of keys that have exactly a lock's name, by lock and node. Nearly all key changes concern these keys,
     /// and half of a history's events are key changes.
@@ -98,19 +98,19 @@ struct Places {
 /// Number of locks, and of nodes per lock, that are looked up by index instead of in the map.
 const MAX_INDEXED: usize = 64;
 
-impl Places {
+impl KeyNumbers {
     /// Returns the number of a key, and assigns one to a new key.
     fn number(&mut self, node: usize, key: &KeyName) -> usize {
-        let place = match key {
+        let known = match key {
             KeyName::Lock(lock) if (*lock as usize) < MAX_INDEXED && node < MAX_INDEXED => {
                 let nodes = slot(&mut self.locks, *lock as usize);
                 slot(nodes, node).get_or_insert(self.count)
             }
             _ => (self.others.entry((node, key.clone()))).or_insert(self.count),
         };
-        let place = *place;
-        self.count = self.count.max(place + 1);
-        place
+        let number = *known;
+        self.count = self.count.max(number + 1);
+        number
     }
 }
 
@@ -143,8 +143,8 @@ impl<'a> KeyTable<'a> {
         else {
             return;
         };
-        let place = self.places.number(*node, key);
-        let held = slot(&mut self.held, place);
+        let key_number = self.numbers.number(*node, key);
+        let held = slot(&mut self.held, key_number);
         let before = held.as_ref();
         let now = value.as_ref().map(|value| {
             let by = why.command();
@@ -175,7 +175,7 @@ impl<'a> KeyTable<'a> {
         see(KeyUpdate {
             node: *node,
             key,
-            place,
+            key_number,
             why,
             before,
             now: held.as_ref(),

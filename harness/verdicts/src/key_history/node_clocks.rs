@@ -93,7 +93,7 @@ impl NodeClocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::ms;
+    use crate::timeline::ns_from_ms;
 
     const MS: i64 = 1_000_000;
 
@@ -101,14 +101,16 @@ mod tests {
     fn shifted(shifts: &[(u64, i64)]) -> NodeClocks {
         let shifts = shifts.iter();
         NodeClocks {
-            shifts: shifts.map(|(at, by)| (ms(*at), 0, by * MS)).collect(),
+            shifts: shifts
+                .map(|(at, by)| (ns_from_ms(*at), 0, by * MS))
+                .collect(),
             ..NodeClocks::default()
         }
     }
 
     /// Returns when a lifetime of 100 ms that was set at 10 ms ends, in milliseconds.
     fn over_ms(clocks: &NodeClocks, node: usize) -> u64 {
-        clocks.expires_at_ns(node, EXPIRY) / ms(1)
+        clocks.expires_at_ns(node, EXPIRY) / ns_from_ms(1)
     }
 
     const EXPIRY: Expiry = Expiry {
@@ -143,10 +145,13 @@ mod tests {
     #[test]
     fn largest_shift_back_does_not_overflow() {
         let clocks = NodeClocks {
-            shifts: vec![(ms(50), 0, i64::MIN)],
+            shifts: vec![(ns_from_ms(50), 0, i64::MIN)],
             ..NodeClocks::default()
         };
-        assert_eq!(clocks.expires_at_ns(0, EXPIRY), ms(110) + i64::MAX as u64);
+        assert_eq!(
+            clocks.expires_at_ns(0, EXPIRY),
+            ns_from_ms(110) + i64::MAX as u64
+        );
         let mut clocks = NodeClocks::default();
         let began = began(i64::MIN, false);
         for (at_ns, what) in [(50, began), (60, EventKind::FaultEnded { id: 3 })] {
@@ -182,8 +187,8 @@ mod tests {
     #[test]
     fn only_a_shift_forward_is_a_leap() {
         let clocks = shifted(&[(50, 30), (70, -30)]);
-        assert!(clocks.leapt(0, ms(50), ms(60)));
-        assert!(!clocks.leapt(0, ms(60), ms(80)));
-        assert!(!clocks.leapt(1, ms(50), ms(60)));
+        assert!(clocks.leapt(0, ns_from_ms(50), ns_from_ms(60)));
+        assert!(!clocks.leapt(0, ns_from_ms(60), ns_from_ms(80)));
+        assert!(!clocks.leapt(1, ns_from_ms(50), ns_from_ms(60)));
     }
 }

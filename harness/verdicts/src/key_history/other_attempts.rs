@@ -244,10 +244,7 @@ impl<'a> AttemptCorrection<'a> {
         key: &KeyName,
         command: &KeyCommand,
     ) -> Option<(u64, AttemptState)> {
-        let locks = Locks {
-            names: self.locks,
-            of_attempt: &|_| None,
-        };
+        let locks = Locks::by_name(self.locks);
         let named = locks.named_by(key)?;
         let current = self.attempts.get(&command.op)?;
         let latest = self.latest.get(&(command.worker, named));

@@ -28,10 +28,7 @@ use super::lock_keys::Locks;
 /// locks, which are all of this `kind`.
 pub(super) fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: LockKind) {
     let stores = stores(events, keys, kind);
-    let locks = Locks {
-        names: keys,
-        of_attempt: &|_| None,
-    };
+    let locks = Locks::by_name(keys);
     // The current permits in each store, by node and key.
     let mut held: BTreeMap<(usize, KeyName), Permits> = BTreeMap::new();
     let mut split = Vec::with_capacity(events.len());
@@ -157,10 +154,7 @@ fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
 /// Returns the keys of each lock that contain its name and that an acquisition wrote, in the order of their first
 /// values.
 fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32, Vec<Candidate>> {
-    let locks = Locks {
-        names: keys,
-        of_attempt: &|_| None,
-    };
+    let locks = Locks::by_name(keys);
     let mut candidates: BTreeMap<u32, Vec<Candidate>> = BTreeMap::new();
     for event in events {
         if let EventKind::Granted { token, .. } = &event.what {

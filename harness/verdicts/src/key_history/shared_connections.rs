@@ -46,10 +46,7 @@ pub(super) fn name_clients(
         clients: BTreeMap::new(),
         held: HashMap::new(),
     };
-    let locks = Locks {
-        names: keys,
-        of_attempt: &|_| None,
-    };
+    let locks = Locks::by_name(keys);
     for event in events {
         let EventKind::KeyChanged {
             node,
@@ -68,31 +65,17 @@ pub(super) fn name_clients(
         if let KeyChange::Command(command) = why
             && workload.process_peers(command.worker).nth(1).is_some()
         {
+            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|value| value.expires);
             let change = Change {
                 process: workload.process_of(command.worker),
                 workload,
+                key: key.text(keys),
+                may_be_lock_value: may_be_lock_value(key, expires),
                 lock: locks.named_by(key),
                 before: before.as_ref(),
                 value: value.as_deref(),
             };
-            let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|value| value.expires);
-            let passed_on = resolver.passed_on(&change);
-            heir = passed_on.map(|(_, heir)| heir);
-            let sender = passed_on.map(|(releaser, _)| releaser);
-            let named = match sender.or_else(|| resolver.sender(&change)) {
-                None if may_be_lock_value(key, expires) => {
-                    return Err(UnnamedClient {
-                        process: change.process,
-                        command: Arc::clone(&command.command),
-                        key: key.text(keys).to_owned(),
-                    });
-                }
-                // If no lock rests on the value, any client of the process is good enough.
-                named => named.or_else(|| resolver.clients_of_process(&change).next()),
-            };
-            if let Some((worker, client)) = named {
-                (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
-            }
+            heir = resolver.name_sender(&change, command)?;
         }
         if let Some(value) = value {
             let stays = before.filter(|before| before.value == *value);
@@ -120,6 +103,10 @@ fn writer(why: &KeyChange, heir: Option<(usize, Client)>) -> Option<KeyCommand> 
 struct Change<'a> {
     process: usize,
     workload: &'a Workload,
+    /// The key's name.
+    key: &'a str,
+    /// Whether a lock may rest on the value.
+    may_be_lock_value: bool,
     /// The lock whose name the key contains, or `None` if it contains none.
     lock: Option<usize>,
     before: Option<&'a KeyValue>,
@@ -228,6 +215,34 @@ impl ClientResolver {
             holds,
         };
         self.clients.insert(worker, client);
+    }
+
+    /// Writes the client that made the change into its command. Returns the client to which the command passed the lock
+    /// on, or `None` if it did not.
+    ///
+    /// # Errors
+    /// Returns an error if the client is ambiguous, and a lock may rest on the value.
+    fn name_sender(
+        &self,
+        change: &Change<'_>,
+        command: &mut KeyCommand,
+    ) -> Result<Option<(usize, Client)>, UnnamedClient> {
+        let passed_on = self.passed_on(change);
+        let releaser = passed_on.map(|(releaser, _)| releaser);
+        let sender = releaser.or_else(|| self.sender(change));
+        if sender.is_none() && change.may_be_lock_value {
+            return Err(UnnamedClient {
+                process: change.process,
+                command: Arc::clone(&command.command),
+                key: change.key.to_owned(),
+            });
+        }
+        // If no lock rests on the value, any client of the process is good enough.
+        let named = sender.or_else(|| self.clients_of_process(change).next());
+        if let Some((worker, client)) = named {
+            (command.worker, command.op, command.phase) = (worker, client.op, client.phase);
+        }
+        Ok(passed_on.map(|(_, heir)| heir))
     }
 
     /// Returns the client that made the change, or `None` if it is ambiguous.

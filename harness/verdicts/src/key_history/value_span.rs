@@ -7,7 +7,7 @@ use picklock_scenarios::Phase;
 use serde::Serialize;
 
 use crate::history::{KeyChange, KeyCommand, KeyName};
-use crate::timeline::ms;
+use crate::timeline::ns_from_ms;
 
 use super::expiry::Expiry;
 use super::key_table::KeyUpdate;
@@ -127,7 +127,7 @@ pub struct Renewal {
 impl Renewal {
     /// Returns when the value now expires, if the node's clock is not set.
     pub fn until_ns(&self) -> u64 {
-        let life_ns = |ttl_ms: i64| ms(u64::try_from(ttl_ms).unwrap_or(0));
+        let life_ns = |ttl_ms: i64| ns_from_ms(u64::try_from(ttl_ms).unwrap_or(0));
         let life_ns = self.ttl_ms.map_or(u64::MAX, life_ns);
         self.at_ns.saturating_add(life_ns)
     }
@@ -135,7 +135,7 @@ impl Renewal {
     /// Returns `true` if the value lives longer than before. A millisecond is tolerated, because lifetimes are in whole
     /// milliseconds.
     pub fn prolongs(&self) -> bool {
-        self.until_ns() > self.due_ns.saturating_add(ms(1))
+        self.until_ns() > self.due_ns.saturating_add(ns_from_ms(1))
     }
 }
 
@@ -224,12 +224,12 @@ impl SpanReader {
     /// Processes a key change.
     pub fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
         if update.ends_value()
-            && let Some(index) = self.open.remove(&update.place)
+            && let Some(index) = self.open.remove(&update.key_number)
         {
             self.end(index, at_ns, end_of(&update));
         }
         if let Some(now) = update.now {
-            match self.open.get(&update.place) {
+            match self.open.get(&update.key_number) {
                 Some(&index) => {
                     let span = &mut self.spans[index];
                     let due_ns = span.expiry.map_or(u64::MAX, Expiry::expires_at_ns);
@@ -244,7 +244,7 @@ impl SpanReader {
                     }));
                 }
                 None => {
-                    self.open.insert(update.place, self.spans.len());
+                    self.open.insert(update.key_number, self.spans.len());
                     self.spans.push(ValueSpan {
                         node: update.node,
                         key: update.key.clone(),
@@ -316,7 +316,7 @@ mod tests {
     /// Returns when and how a value with a lifetime of 5 ms ended that was gone at `at_ms`.
     fn end(at_ms: u64, why: KeyChange) -> (u64, SpanEnd) {
         let change = |at_ms: u64, value: Option<&str>, why: KeyChange| Event {
-            at_ns: ms(at_ms),
+            at_ns: ns_from_ms(at_ms),
             what: EventKind::KeyChanged {
                 node: 0,
                 key: KeyName::Lock(0),
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn command_that_sets_an_expiry_is_a_renewal_of_its_sender() {
         let change = |at_ms: u64, worker: usize, command: &str, ttl_ms| Event {
-            at_ns: ms(at_ms),
+            at_ns: ns_from_ms(at_ms),
             what: EventKind::KeyChanged {
                 node: 0,
                 key: KeyName::Lock(0),
@@ -381,11 +381,11 @@ mod tests {
         };
         let all: Vec<_> = span.renewals.iter().map(summary).collect();
         let expected = [
-            (1, ms(10), ms(50), false),
-            (1, ms(20), ms(50), true),
-            (0, ms(30), ms(70), true),
-            (2, ms(40), ms(80), true),
-            (2, ms(45), u64::MAX, false),
+            (1, ns_from_ms(10), ns_from_ms(50), false),
+            (1, ns_from_ms(20), ns_from_ms(50), true),
+            (0, ns_from_ms(30), ns_from_ms(70), true),
+            (2, ns_from_ms(40), ns_from_ms(80), true),
+            (2, ns_from_ms(45), u64::MAX, false),
         ];
         assert_eq!(all, expected);
         let foreign: Vec<_> = span
@@ -397,23 +397,35 @@ mod tests {
 
     #[test]
     fn value_that_was_over_before_its_server_was_lost_ran_out() {
-        assert_eq!(end(9, KeyChange::Restarted), (ms(5), SpanEnd::RanOut));
-        assert_eq!(end(9, KeyChange::FailedOver), (ms(5), SpanEnd::RanOut));
-        assert_eq!(end(9, KeyChange::Flushed), (ms(5), SpanEnd::RanOut));
+        assert_eq!(
+            end(9, KeyChange::Restarted),
+            (ns_from_ms(5), SpanEnd::RanOut)
+        );
+        assert_eq!(
+            end(9, KeyChange::FailedOver),
+            (ns_from_ms(5), SpanEnd::RanOut)
+        );
+        assert_eq!(end(9, KeyChange::Flushed), (ns_from_ms(5), SpanEnd::RanOut));
     }
 
     #[test]
     fn value_that_was_lost_before_it_was_over_is_lost() {
         assert_eq!(
             end(4, KeyChange::Restarted),
-            (ms(4), SpanEnd::LostInRestart)
+            (ns_from_ms(4), SpanEnd::LostInRestart)
         );
         assert_eq!(
             end(4, KeyChange::FailedOver),
-            (ms(4), SpanEnd::LostInFailover)
+            (ns_from_ms(4), SpanEnd::LostInFailover)
         );
-        assert_eq!(end(4, KeyChange::Flushed), (ms(4), SpanEnd::Flushed));
-        assert_eq!(end(4, KeyChange::Evicted), (ms(4), SpanEnd::Evicted));
-        assert_eq!(end(4, KeyChange::Found), (ms(4), SpanEnd::Unseen));
+        assert_eq!(
+            end(4, KeyChange::Flushed),
+            (ns_from_ms(4), SpanEnd::Flushed)
+        );
+        assert_eq!(
+            end(4, KeyChange::Evicted),
+            (ns_from_ms(4), SpanEnd::Evicted)
+        );
+        assert_eq!(end(4, KeyChange::Found), (ns_from_ms(4), SpanEnd::Unseen));
     }
 }

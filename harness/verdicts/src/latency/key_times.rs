@@ -9,7 +9,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{Event, EventKind, History, KeyChange, KeyCommand, KeyName};
 use crate::key_history::Expiry;
-use crate::timeline::ms;
+use crate::timeline::ns_from_ms;
 
 /// The measured times in microseconds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +41,9 @@ pub(super) fn key_times(history: &History) -> Option<KeyTimes> {
         EventKind::CommandsSent { .. } | EventKind::KeyLeft { .. } | EventKind::End { .. } => {
             Some(event.at_ns)
         }
-        EventKind::Probe { waited_ms, .. } => Some(event.at_ns.saturating_sub(ms(waited_ms))),
+        EventKind::Probe { waited_ms, .. } => {
+            Some(event.at_ns.saturating_sub(ns_from_ms(waited_ms)))
+        }
         _ => None,
     };
     for event in &history.events {

@@ -10,7 +10,7 @@ use super::last_answer::LastAnswer;
 use super::last_write::LastWrite;
 use super::lease_deadline::LeaseDeadline;
 use super::lifetime::Lifetime;
-use super::nanoseconds::ms;
+use super::nanoseconds::{ms_from_ns, ns_from_ms};
 use super::request_read::{RequestRead, is_void};
 use super::step::{AcquireFailure, HoldEnd, Step};
 use crate::history::{Event, EventKind, KeyChange, KeyCommand, KeyName};
@@ -108,8 +108,8 @@ impl Attempt {
             acquire_ns: at_ns,
             intended_ns,
             weight,
-            ttl_ns: ms(ttl_ms),
-            wait_ns: ms(wait_ms),
+            ttl_ns: ns_from_ms(ttl_ms),
+            wait_ns: ns_from_ms(wait_ms),
             begin_ns: None,
             deadline_ns: 0,
             latest_deadline_ns: 0,
@@ -128,7 +128,7 @@ impl Attempt {
             follows_grants_before_ns: at_ns,
             fence: None,
             asks_to_act: false,
-            last_answer: LastAnswer::after_request(at_ns, ms(ttl_ms)),
+            last_answer: LastAnswer::after_request(at_ns, ns_from_ms(ttl_ms)),
             ended: None,
         })
     }
@@ -367,7 +367,7 @@ impl Attempt {
 
     fn record_elapsed(&mut self, elapsed_ms: Option<u64>, waited_ns: u64) {
         let void_ms = elapsed_ms.filter(|elapsed_ms| is_void(*elapsed_ms, waited_ns, self.ttl_ns));
-        self.void_elapsed = void_ms.map(|void_ms| (void_ms, waited_ns / 1_000_000));
+        self.void_elapsed = void_ms.map(|void_ms| (void_ms, ms_from_ns(waited_ns)));
     }
 
     /// Returns the deadline that an answer to this attempt reports.

@@ -2,7 +2,7 @@
 
 use super::attempt::Attempt;
 use super::lease_deadline::LeaseDeadline;
-use super::nanoseconds::ms;
+use super::nanoseconds::ns_from_ms;
 use super::request_read::is_void;
 
 impl Attempt {
@@ -30,7 +30,7 @@ impl Attempt {
             match elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns)) {
                 Some(elapsed_ms) => {
                     let report_window_ns = requested_at_ns
-                        .saturating_add(ms(elapsed_ms))
+                        .saturating_add(ns_from_ms(elapsed_ms))
                         .min(arrived_ns);
                     self.last_answer.record_earliest_writing(report_window_ns);
                     (report_window_ns, report_window_ns)
@@ -45,7 +45,7 @@ impl Attempt {
             .0
             .max(requested_at_ns)
             .min(arrived_ns);
-        let shown_ns = written_ns.saturating_add(ms(valid_ms));
+        let shown_ns = written_ns.saturating_add(ns_from_ms(valid_ms));
         let earliest_ns = deadline.earliest_ns.max(shown_ns);
         Some(LeaseDeadline {
             earliest_ns,

@@ -31,6 +31,11 @@ pub fn affects_only_replicas(fault: &str) -> bool {
     FaultKind::named(fault).is_some_and(FaultKind::affects_only_replicas)
 }
 
+/// Returns `true` if the workers of a fault include this one. An empty list means all workers.
+pub(crate) fn includes(workers: &[usize], worker: usize) -> bool {
+    workers.is_empty() || workers.contains(&worker)
+}
+
 /// A fault as the history shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultSpan<'a> {
@@ -159,8 +164,7 @@ impl FaultSpan<'_> {
     /// Returns `true` if the fault could delay this worker: it took effect, and either names this worker or names no
     /// workers at all.
     pub fn affects(&self, worker: usize) -> bool {
-        let named = self.workers.is_empty() || self.workers.contains(&worker);
-        named && self.took_effect() && !self.breached_by.contains(&worker)
+        includes(self.workers, worker) && self.took_effect() && !self.breached_by.contains(&worker)
     }
 
     /// Returns `true` if the fault froze this worker.

@@ -14,7 +14,7 @@
 //! apply to it.
 
 use super::attempt::Attempt;
-use super::nanoseconds::ms;
+use super::nanoseconds::ns_from_ms;
 
 /// Returns the time before which every other arrived grant was made before this attempt's grant. The attempt's
 /// deadline must be set. `valid_ms` is the validity that the lock reported, and `leases_broken` states whether a fault
@@ -30,7 +30,7 @@ pub(super) fn follows_grants_before_ns(
         return attempt.acquire_ns.min(arrived_ns);
     }
     // A reported validity beyond the requested lease does not show when the grant was made.
-    let claim_is_sane = valid_ms.is_none_or(|valid_ms| ms(valid_ms) <= attempt.ttl_ns);
+    let claim_is_sane = valid_ms.is_none_or(|valid_ms| ns_from_ms(valid_ms) <= attempt.ttl_ns);
     let deadline_ns = if claim_is_sane {
         attempt.deadline_ns
     } else {

@@ -7,7 +7,7 @@ use crate::history::{Event, EventKind, History};
 use super::attempt::Attempt;
 use super::fault::{FaultSpan, breaks_leases};
 use super::lease::{Lease, overlap};
-use super::nanoseconds::ms;
+use super::nanoseconds::ns_from_ms;
 use super::step::{HoldEnd, Step};
 use super::tracker::{AttemptTracker, UnderWay};
 
@@ -89,7 +89,7 @@ impl Hold {
     pub fn is_lease_a_bound(&self) -> bool {
         let until_ns = |leases: &[Lease]| leases.first().map(|lease| lease.until_ns);
         let (least, most) = (until_ns(&self.leases), until_ns(&self.possible_leases));
-        most > least.map(|least_ns| least_ns.saturating_add(ms(2)))
+        most > least.map(|least_ns| least_ns.saturating_add(ns_from_ms(2)))
     }
 
     /// Returns `true` if leases of the two holds ran at the same time.

@@ -32,7 +32,7 @@
 //! At any time before `earliest_ns` the lease was running, and after `latest_ns` it was not. An event between the two
 //! decides nothing.
 
-use super::nanoseconds::{EXPIRY_SLACK_NS, ms};
+use super::nanoseconds::{EXPIRY_SLACK_NS, ns_from_ms};
 
 /// The end of a lease, in nanoseconds since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) struct LeaseDeadline {
 impl LeaseDeadline {
     /// Returns the deadline of a report that was written in this window.
     pub(super) fn reported(report_window_ns: (u64, u64), valid_ms: u64) -> Self {
-        let valid_ns = ms(valid_ms);
+        let valid_ns = ns_from_ms(valid_ms);
         LeaseDeadline {
             earliest_ns: report_window_ns.0.saturating_add(valid_ns),
             latest_ns: report_window_ns.1.saturating_add(valid_ns),

@@ -1,6 +1,6 @@
 //! How long a written value lives, as far as it matters to a lock.
 
-use super::nanoseconds::ms;
+use super::nanoseconds::ns_from_ms;
 
 /// The lifetime of a value that an attempt wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Lifetime {
         match self {
             Lifetime::NotOfLock => None,
             Lifetime::Endless => Some(u64::MAX),
-            Lifetime::Ms(count) => Some(ms(u64::try_from(count).unwrap_or(0))),
+            Lifetime::Ms(count) => Some(ns_from_ms(u64::try_from(count).unwrap_or(0))),
         }
     }
 }

@@ -37,6 +37,7 @@ use crate::history::History;
 
 pub use acquired_places::AcquiredPlaces;
 pub use attempt::Attempt;
+pub(crate) use fault::includes;
 pub use fault::{
     FaultSpan, affects_only_replicas, answers_falsely, breaks_leases, ends_clients, holds_back,
     is_instantaneous, leaves_two_masters, loss_cause, only_delays, spoils_clocks, stops_clients,
@@ -45,7 +46,7 @@ pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
 pub use lease::{Lease, overlap};
 pub(crate) use nanoseconds::EXPIRY_SLACK_NS;
-pub use nanoseconds::{is_rounded_up, ms};
+pub use nanoseconds::{is_rounded_up, ms_from_ns, ns_from_ms};
 pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
 pub use step::{AcquireFailure, HoldEnd, Step};
 pub(crate) use token::{are_related, is_distinctive, names_token};

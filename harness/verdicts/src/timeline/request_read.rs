@@ -16,7 +16,7 @@
 
 use crate::history::RECORDED_HARNESS_STALL;
 
-use super::nanoseconds::ms;
+use super::nanoseconds::ns_from_ms;
 
 /// Resolution of reported times, which are in whole milliseconds.
 const UNIT_NS: u64 = 1_000_000;
@@ -92,13 +92,14 @@ impl RequestRead {
         let Some((not_before_ns, written_ns)) = self.first_write_ns else {
             return;
         };
-        let by_answer_ns = not_before_ns.saturating_sub(ms(elapsed_ms).saturating_add(UNIT_NS));
+        let by_answer_ns =
+            not_before_ns.saturating_sub(ns_from_ms(elapsed_ms).saturating_add(UNIT_NS));
         // A worker that wrote a key before the record, or reports more time than has passed since then, had been
         // resumed earlier.
         let tolerance_ns = clock_tolerance_ns(ttl_ns);
         let is_recorded_in_time = |at_ns: &u64| {
             let read_ns = at_ns.saturating_sub(tolerance_ns);
-            *at_ns <= not_before_ns && read_ns.saturating_add(ms(elapsed_ms)) <= arrived_ns
+            *at_ns <= not_before_ns && read_ns.saturating_add(ns_from_ms(elapsed_ms)) <= arrived_ns
         };
         let thawed_ns = self.thawed_ns.take().filter(is_recorded_in_time);
         let by_thaw_ns = thawed_ns.map_or(0, |at_ns| at_ns.saturating_sub(tolerance_ns));
@@ -112,7 +113,7 @@ impl RequestRead {
     /// Returns the earliest and the latest time at which the worker may have written a report that contains
     /// `elapsed_ms` and arrived at `arrived_ns`.
     pub(super) fn report_window(&self, elapsed_ms: u64, arrived_ns: u64) -> (u64, u64) {
-        let elapsed_ns = ms(elapsed_ms);
+        let elapsed_ns = ns_from_ms(elapsed_ms);
         let after_thaw_ns = self
             .thawed_ns
             .map(|at_ns| at_ns.saturating_add(elapsed_ns))
@@ -134,7 +135,7 @@ impl RequestRead {
 /// Returns `true` if a reported time is impossible because the driver waited for a shorter time. `ttl_ns` is the
 /// requested lease time.
 pub(super) fn is_void(elapsed_ms: u64, waited_ns: u64, ttl_ns: u64) -> bool {
-    ms(elapsed_ms) > waited_ns.saturating_add(clock_tolerance_ns(ttl_ns))
+    ns_from_ms(elapsed_ms) > waited_ns.saturating_add(clock_tolerance_ns(ttl_ns))
 }
 
 /// Returns how much times on the driver's clock and on a worker's clock may differ without a recorded stall, in
@@ -151,42 +152,57 @@ mod tests {
 
     #[test]
     fn request_of_a_running_worker_is_read_when_it_is_sent() {
-        let mut read = RequestRead::at_once(ms(10));
-        read.record_write((ms(12), ms(12)));
-        read.record_answer(3, ms(14), TTL_NS);
-        assert_eq!(read.report_window(3, ms(14)), (ms(13), ms(13)));
+        let mut read = RequestRead::at_once(ns_from_ms(10));
+        read.record_write((ns_from_ms(12), ns_from_ms(12)));
+        read.record_answer(3, ns_from_ms(14), TTL_NS);
+        assert_eq!(
+            read.report_window(3, ns_from_ms(14)),
+            (ns_from_ms(13), ns_from_ms(13))
+        );
     }
 
     #[test]
     fn first_write_bounds_a_late_reading() {
         let mut read = RequestRead::at_once(0);
-        read.record_write((ms(801), ms(801)));
-        read.record_answer(2, ms(900), TTL_NS);
+        read.record_write((ns_from_ms(801), ns_from_ms(801)));
+        read.record_answer(2, ns_from_ms(900), TTL_NS);
         // The report was written after its value, and the request was read before it.
-        assert_eq!(read.report_window(2, ms(900)), (ms(801), ms(804)));
-        assert_eq!(read.report_window(502, ms(1500)), (ms(1300), ms(1304)));
+        assert_eq!(
+            read.report_window(2, ns_from_ms(900)),
+            (ns_from_ms(801), ns_from_ms(804))
+        );
+        assert_eq!(
+            read.report_window(502, ns_from_ms(1500)),
+            (ns_from_ms(1300), ns_from_ms(1304))
+        );
     }
 
     #[test]
     fn thaw_and_arrival_bound_a_report_without_a_write() {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
-        read.record_thaw(ms(800), (0, 0));
-        read.record_answer(2, ms(900), TTL_NS);
-        assert_eq!(read.report_window(2, ms(900)), (ms(802), ms(900)));
+        read.record_thaw(ns_from_ms(800), (0, 0));
+        read.record_answer(2, ns_from_ms(900), TTL_NS);
+        assert_eq!(
+            read.report_window(2, ns_from_ms(900)),
+            (ns_from_ms(802), ns_from_ms(900))
+        );
     }
 
     #[test]
     fn thaw_that_was_recorded_late_is_ignored() {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
-        read.record_thaw(ms(40), (0, 0));
-        read.record_answer(35, ms(37), TTL_NS);
-        assert_eq!(read.report_window(35, ms(37)), (ms(35), ms(37)));
+        read.record_thaw(ns_from_ms(40), (0, 0));
+        read.record_answer(35, ns_from_ms(37), TTL_NS);
+        assert_eq!(
+            read.report_window(35, ns_from_ms(37)),
+            (ns_from_ms(35), ns_from_ms(37))
+        );
         // Once a write shows when the request was read, the resumption is ignored.
-        read.record_write((ms(34), ms(34)));
-        read.record_answer(35, ms(37), TTL_NS);
-        assert_eq!(read.report_window(35, ms(37)).0, ms(35));
+        read.record_write((ns_from_ms(34), ns_from_ms(34)));
+        read.record_answer(35, ns_from_ms(37), TTL_NS);
+        assert_eq!(read.report_window(35, ns_from_ms(37)).0, ns_from_ms(35));
     }
 
     /// The worker was frozen twice: before it read the request, and after it had sent its command.
@@ -194,11 +210,14 @@ mod tests {
     fn first_thaw_bounds_the_reading_despite_a_later_freeze() {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
-        read.record_thaw(ms(700), (0, 0));
-        read.record_write((ms(701), ms(701)));
-        read.record_thaw(ms(2300), (0, 0));
-        read.record_answer(1600, ms(2300), TTL_NS);
-        assert_eq!(read.report_window(1600, ms(2300)), (ms(2280), ms(2300)));
+        read.record_thaw(ns_from_ms(700), (0, 0));
+        read.record_write((ns_from_ms(701), ns_from_ms(701)));
+        read.record_thaw(ns_from_ms(2300), (0, 0));
+        read.record_answer(1600, ns_from_ms(2300), TTL_NS);
+        assert_eq!(
+            read.report_window(1600, ns_from_ms(2300)),
+            (ns_from_ms(2280), ns_from_ms(2300))
+        );
     }
 
     #[test]
@@ -206,12 +225,12 @@ mod tests {
         for stall_first in [true, false] {
             let mut read = RequestRead::at_once(0);
             read.record_freeze();
-            let stall_ns = (ms(600), ms(705));
-            read.record_thaw(ms(700), if stall_first { stall_ns } else { (0, 0) });
+            let stall_ns = (ns_from_ms(600), ns_from_ms(705));
+            read.record_thaw(ns_from_ms(700), if stall_first { stall_ns } else { (0, 0) });
             read.record_stall(stall_ns);
-            read.record_write((ms(710), ms(710)));
-            read.record_answer(300, ms(2300), TTL_NS);
-            assert_eq!(read.report_window(300, ms(2300)).0, ms(880));
+            read.record_write((ns_from_ms(710), ns_from_ms(710)));
+            read.record_answer(300, ns_from_ms(2300), TTL_NS);
+            assert_eq!(read.report_window(300, ns_from_ms(2300)).0, ns_from_ms(880));
         }
     }
 
@@ -219,29 +238,35 @@ mod tests {
     /// 3,975 ms.
     #[test]
     fn thaw_recorded_after_the_reading_is_ignored_despite_a_write() {
-        let mut read = RequestRead::at_once(ms(2844));
+        let mut read = RequestRead::at_once(ns_from_ms(2844));
         read.record_freeze();
-        read.record_thaw(ms(3016), (0, 0));
-        read.record_write((ms(3812), ms(3812)));
-        read.record_answer(1066, ms(3975), TTL_NS);
-        assert_eq!(read.report_window(1066, ms(3975)), (ms(3910), ms(3975)));
+        read.record_thaw(ns_from_ms(3016), (0, 0));
+        read.record_write((ns_from_ms(3812), ns_from_ms(3812)));
+        read.record_answer(1066, ns_from_ms(3975), TTL_NS);
+        assert_eq!(
+            read.report_window(1066, ns_from_ms(3975)),
+            (ns_from_ms(3910), ns_from_ms(3975))
+        );
     }
 
     #[test]
     fn report_is_not_older_than_the_write_that_it_rests_on() {
         let mut read = RequestRead::at_once(0);
         read.record_freeze();
-        read.record_thaw(ms(400), (0, 0));
-        read.record_write((ms(424), ms(424)));
-        read.record_granted_write(ms(837));
-        read.record_answer(438, ms(838), ms(200));
-        assert_eq!(read.report_window(438, ms(838)), (ms(837), ms(838)));
+        read.record_thaw(ns_from_ms(400), (0, 0));
+        read.record_write((ns_from_ms(424), ns_from_ms(424)));
+        read.record_granted_write(ns_from_ms(837));
+        read.record_answer(438, ns_from_ms(838), ns_from_ms(200));
+        assert_eq!(
+            read.report_window(438, ns_from_ms(838)),
+            (ns_from_ms(837), ns_from_ms(838))
+        );
     }
 
     #[test]
     fn elapsed_time_longer_than_the_wait_is_void() {
-        assert!(!is_void(12, ms(2), ms(1000)));
-        assert!(is_void(60_000, ms(2), ms(1000)));
-        assert!(!is_void(u64::MAX, u64::MAX, ms(1000)));
+        assert!(!is_void(12, ns_from_ms(2), ns_from_ms(1000)));
+        assert!(is_void(60_000, ns_from_ms(2), ns_from_ms(1000)));
+        assert!(!is_void(u64::MAX, u64::MAX, ns_from_ms(1000)));
     }
 }

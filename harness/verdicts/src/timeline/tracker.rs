@@ -13,7 +13,7 @@ use crate::history::{Event, EventKind};
 
 use super::attempt::{Attempt, Followed};
 use super::fault::{breaks_leases, spoils_clocks, stops_clients};
-use super::nanoseconds::ms;
+use super::nanoseconds::ns_from_ms;
 use super::step::{HoldEnd, Step};
 use super::work_count;
 
@@ -69,7 +69,7 @@ impl AttemptTracker {
             }
             EventKind::FaultEnded { id } => self.record_thaw(at_ns, *id),
             EventKind::HarnessStalled { late_ms } => {
-                self.stall_ns = (at_ns.saturating_sub(ms(*late_ms)), at_ns);
+                self.stall_ns = (at_ns.saturating_sub(ns_from_ms(*late_ms)), at_ns);
                 let open = self.workers.iter_mut().flat_map(|open| &mut open.list);
                 open.for_each(|attempt| attempt.read.record_stall(self.stall_ns));
             }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use picklock_harness::check::{Property, judge};
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_kinds::kind_of;
-use picklock_impls::reference::{Claims, reference_for, renews};
+use picklock_impls::reference::{Declared, reference_for, renews};
 use picklock_impls::{BuiltInLock, MUTANTS};
 use picklock_lab::generated_part::replaced_between;
 use picklock_lab::simulated::simulate;
@@ -97,16 +97,16 @@ impl Gate {
     fn new(mutant: &'static BuiltInLock) -> Gate {
         let row = ROWS.iter().find(|row| row.mutant == mutant.name);
         let original = row.map_or("", |row| row.original);
-        let claims = Claims {
+        let declared = Declared {
             renews: renews(original),
             fences: original == "fenced",
             kind: mutant.kind,
         };
-        let reference = reference_for(mutant.nodes, mutant.replicas, claims);
+        let reference = reference_for(mutant.nodes, mutant.replicas, declared);
         Gate {
             reference: reference.expect("each mutant has a reference").name,
             declared: Declaration {
-                renews: Some(claims.renews),
+                renews: Some(declared.renews),
                 nodes: mutant.nodes,
                 kind: kind_of(mutant.kind),
             },

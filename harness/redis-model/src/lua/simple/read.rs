@@ -12,7 +12,7 @@ impl Program {
         }
         let mut reader = Reader {
             words,
-            place: 0,
+            position: 0,
             locals: Vec::new(),
             depth: 0,
         };
@@ -116,7 +116,7 @@ fn number(digits: &str) -> Option<u32> {
 
 struct Reader<'a> {
     words: Vec<(Word<'a>, u32)>,
-    place: usize,
+    position: usize,
     /// Local variables in scope, innermost last.
     locals: Vec<&'a str>,
     depth: u32,
@@ -124,23 +124,23 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn at_end(&self) -> bool {
-        self.place == self.words.len()
+        self.position == self.words.len()
     }
 
     fn peek(&self) -> Option<Word<'a>> {
-        self.words.get(self.place).map(|(word, _)| *word)
+        self.words.get(self.position).map(|(word, _)| *word)
     }
 
     fn next(&mut self) -> Option<Word<'a>> {
         let word = self.peek();
-        self.place += 1;
+        self.position += 1;
         word
     }
 
     /// Consumes the token if it is the next one.
     fn found(&mut self, wanted: Word<'_>) -> bool {
         let found = self.peek() == Some(wanted);
-        self.place += usize::from(found);
+        self.position += usize::from(found);
         found
     }
 
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     fn statement(&mut self) -> Option<Statement> {
         match self.peek()? {
             Word::Name("local") => {
-                self.place += 1;
+                self.position += 1;
                 let Word::Name(name) = self.next()? else {
                     return None;
                 };
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
             }
             Word::Name("if") => self.branches(),
             Word::Name("return") => {
-                self.place += 1;
+                self.position += 1;
                 if self.ends_block() || self.peek() == Some(Word::Sign(";")) {
                     return Some(Statement::Return(None));
                 }
@@ -211,7 +211,7 @@ impl<'a> Reader<'a> {
         let mut branches = Vec::new();
         loop {
             // Skip the `if` or `elseif`.
-            self.place += 1;
+            self.position += 1;
             let condition = self.expression()?;
             self.keyword("then")?;
             branches.push((condition, self.block()?));
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
         if name == "redis" {
             return Some(Expression::Call(self.call()?));
         }
-        self.place += 1;
+        self.position += 1;
         Some(match name {
             "nil" => Expression::Nil,
             "true" => Expression::Boolean(true),
@@ -311,12 +311,12 @@ impl<'a> Reader<'a> {
     }
 
     fn call(&mut self) -> Option<Call> {
-        let line = self.words.get(self.place)?.1;
+        let line = self.words.get(self.position)?.1;
         self.keyword("redis")?;
         self.sign(".")?;
         self.keyword("call")?;
         // Lua requires the parenthesis to be on the same line as the end of the name, and reports this line in errors.
-        if self.words.get(self.place)?.1 != line {
+        if self.words.get(self.position)?.1 != line {
             return None;
         }
         self.sign("(")?;

@@ -14,7 +14,7 @@ use picklock_scenarios::{LockKind, Phase};
 
 use crate::check::causes::cause_from_answers;
 use crate::check::causes::ending_command::is_unrequested_removal;
-use crate::check::causes::facts::{Facts, Found, Overlap, Taken};
+use crate::check::causes::facts::{Facts, Overlap, ResolvedObservation, Taken};
 use crate::check::causes::lost_ownership::LostOwnership;
 use crate::check::causes::permits;
 use crate::check::causes::ticks;
@@ -29,9 +29,9 @@ use crate::timeline::{Hold, Lease};
 /// Returns the cause of a violation.
 pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     let cause = cause_of_finding(facts);
-    let Found::WrongStock {
+    let ResolvedObservation::WrongStock {
         sellers, outside, ..
-    } = &facts.found
+    } = &facts.about
     else {
         return cause;
     };
@@ -47,14 +47,19 @@ pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
     }
 }
 
+/// Returns the cause that the finding alone suggests. [`cause`] corrects it for a stock.
 fn cause_of_finding(facts: &Facts<'_>) -> Cause {
-    match (&facts.found, facts.key_history) {
-        (Found::ForeignTaking(taken), _) => cause_of_foreign_taking(facts, taken),
-        (Found::ClientDeath(_), _) => Cause::ClientDied,
-        (Found::Deadlock(_), _) => Cause::Deadlock,
-        (Found::Starvation { starvation, .. }, _) if starvation.has_unexpiring_key => Cause::NoTtl,
+    match (&facts.about, facts.key_history) {
+        (ResolvedObservation::ForeignTaking(taken), _) => cause_of_foreign_taking(facts, taken),
+        (ResolvedObservation::ClientDeath(_), _) => Cause::ClientDied,
+        (ResolvedObservation::Deadlock(_), _) => Cause::Deadlock,
+        (ResolvedObservation::Starvation { starvation, .. }, _)
+            if starvation.has_unexpiring_key =>
+        {
+            Cause::NoTtl
+        }
         (
-            Found::WrongStock {
+            ResolvedObservation::WrongStock {
                 sellers: None,
                 is_interleaved: true,
                 ..
@@ -62,14 +67,14 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             _,
         ) => Cause::Race,
         (
-            Found::Attempts {
+            ResolvedObservation::Attempts {
                 claim, ops, holds, ..
             },
             _,
         ) => cause_of_claim(facts, *claim, ops, holds),
         (_, None) => cause_from_answers::cause(facts),
         (
-            Found::StaleToken {
+            ResolvedObservation::StaleToken {
                 stale,
                 before: Some(before),
                 ..
@@ -77,14 +82,14 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             Some(key_history),
         ) => cause_of_lost_counter(&key_history.spans, stale.highest, before, facts.at_ns),
         (
-            Found::Overlap(holds)
-            | Found::WrongStock {
+            ResolvedObservation::Overlap(holds)
+            | ResolvedObservation::WrongStock {
                 sellers: Some(holds),
                 ..
             },
             Some(key_history),
         ) => cause_of_overlap(facts, key_history, holds),
-        (Found::Starvation { starvation, .. }, Some(key_history))
+        (ResolvedObservation::Starvation { starvation, .. }, Some(key_history))
             if facts.history.header.capacity > 1 =>
         {
             let (history, holds) = (facts.history, facts.holds);
@@ -98,14 +103,14 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
                 }
             })
         }
-        (Found::Starvation { starvation, .. }, Some(key_history)) => {
+        (ResolvedObservation::Starvation { starvation, .. }, Some(key_history)) => {
             let (history, faults) = (facts.history, facts.faults);
             BlockedLock::new(history, faults, key_history, **starvation).cause()
         }
         (
-            Found::Nothing
-            | Found::WrongStock { sellers: None, .. }
-            | Found::StaleToken { before: None, .. },
+            ResolvedObservation::Nothing
+            | ResolvedObservation::WrongStock { sellers: None, .. }
+            | ResolvedObservation::StaleToken { before: None, .. },
             Some(_),
         ) => Cause::Undetermined,
     }

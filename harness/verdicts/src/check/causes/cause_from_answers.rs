@@ -4,25 +4,25 @@
 //! client's release, and a fault that makes a server lose the lock. A clock that was set back is not a cause, and
 //! neither is the restart of a quorum node before the lock was acquired.
 
-use crate::check::causes::facts::{Facts, Found, Overlap};
+use crate::check::causes::facts::{Facts, Overlap, ResolvedObservation};
 use crate::check::verdict::Cause;
-use crate::timeline::{FaultSpan, Hold, loss_cause, ms};
+use crate::timeline::{FaultSpan, Hold, loss_cause, ns_from_ms};
 
 /// Returns the cause of a violation in a history without key history.
 pub(in crate::check) fn cause(facts: &Facts<'_>) -> Cause {
-    match &facts.found {
-        Found::Overlap(holds)
-        | Found::WrongStock {
+    match &facts.about {
+        ResolvedObservation::Overlap(holds)
+        | ResolvedObservation::WrongStock {
             sellers: Some(holds),
             ..
         } => cause_of_overlap(facts, holds),
         // The token counter started again after this hold.
-        Found::StaleToken {
+        ResolvedObservation::StaleToken {
             before: Some(before),
             ..
         } => cause_from_faults(facts, before, facts.at_ns, &[before.worker]),
         // The value of that attempt should have expired long ago, so something keeps renewing it.
-        Found::Starvation { starvation, .. } if starvation.doubt.is_some() => {
+        ResolvedObservation::Starvation { starvation, .. } if starvation.doubt.is_some() => {
             Cause::AmbiguousAcquire
         }
         _ => Cause::Undetermined,
@@ -57,7 +57,9 @@ fn cause_of_overlap(facts: &Facts<'_>, holds: &Overlap<'_>) -> Cause {
 fn cause_from_faults(facts: &Facts<'_>, hold: &Hold, to_ns: u64, workers: &[usize]) -> Cause {
     let header = &facts.history.header;
     // A lease never lasts longer than the TTL, so a fault that fired earlier than that cannot have lost the lock.
-    let earliest_ns = hold.first_deadline_ns.saturating_sub(ms(header.ttl_ms));
+    let earliest_ns = hold
+        .first_deadline_ns
+        .saturating_sub(ns_from_ms(header.ttl_ms));
     let from_ns = hold.acquire_ns.max(earliest_ns);
     let cause_of = |fault: &FaultSpan<'_>| match loss_cause(fault.fault)? {
         // A node that was already dead when the lock was acquired never had its value.

@@ -9,12 +9,12 @@ use picklock_scenarios::{Phase, Property};
 
 use crate::check::causes::cause::cause;
 use crate::check::causes::ending_command::{is_same_token, took_again};
-use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
+use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservation, Taken};
 use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};
 use crate::check::finding::{
-    Finding, ForeignTaking, Judgement, Seen, StaleToken, Taking, WrongStock,
+    Finding, ForeignTaking, Judgement, Observation, StaleToken, Taking, WrongStock,
 };
 use crate::check::properties::exclusion::judge_holds;
 use crate::check::properties::lease::judge_leases;
@@ -60,17 +60,17 @@ impl<'a> Evidence<'a> {
         else {
             return judgement;
         };
-        let stalled_ops = match &first.seen {
-            Seen::ForeignTaking(taking) => {
+        let stalled_ops = match &first.observation {
+            Observation::ForeignTaking(taking) => {
                 return self.correct_releases(judgement.clone(), taking, correction);
             }
             // The correction does not undo sales. It only decides whether two sellers overlapped.
-            Seen::WrongStock(stock) => {
+            Observation::WrongStock(stock) => {
                 let sellers = self.sellers(stock, first.at_ns);
                 let stalled = sellers.filter(|sellers| !sellers.overlap_without_stalls);
                 stalled.map(|sellers| vec![sellers.pair.0.op, sellers.pair.1.op])
             }
-            Seen::Overlap { holders, later } => {
+            Observation::Overlap { holders, later } => {
                 let capacity = self.history.header.capacity;
                 let holds = correction.holds(self.timeline.holds());
                 // The correction may make a hold begin earlier, so that it overlaps other holds only because of the
@@ -113,7 +113,7 @@ impl<'a> Evidence<'a> {
         };
         let in_time = (self.foreign_takings().iter())
             .filter(|taking| stall_reason(taking).is_none())
-            .map(|taking| (taking.took_effect_ns, Seen::ForeignTaking(*taking)));
+            .map(|taking| (taking.took_effect_ns, Observation::ForeignTaking(*taking)));
         match Judgement::from_observations(in_time.collect()) {
             Judgement::Held => Judgement::Unknown(reason),
             corrected => corrected,
@@ -123,7 +123,7 @@ impl<'a> Evidence<'a> {
     /// Returns the facts behind a finding. If several clients held the lock when another client got it, the facts are
     /// about the first holder for which a cause can be decided.
     pub fn facts<'e>(&'e self, finding: &'e Finding) -> Facts<'e> {
-        if let Seen::Overlap { holders, .. } = &finding.seen
+        if let Observation::Overlap { holders, .. } = &finding.observation
             && holders.len() > 1
         {
             let explains = |op: &&u64| {
@@ -144,56 +144,58 @@ impl<'a> Evidence<'a> {
     fn facts_about<'e>(&'e self, finding: &'e Finding, deciding: Option<u64>) -> Facts<'e> {
         let at_ns = finding.at_ns;
         let holds_of = |ops: &[u64]| ops.iter().filter_map(|op| self.hold(*op)).collect();
-        let found = match &finding.seen {
-            Seen::Overlap { holders, later } => {
+        let about = match &finding.observation {
+            Observation::Overlap { holders, later } => {
                 let deciding = deciding.or(holders.first().copied());
                 let overlap = self.overlap_of(deciding, (holders, *later), at_ns);
-                overlap.map_or(Found::Nothing, Found::Overlap)
+                overlap.map_or(ResolvedObservation::Nothing, ResolvedObservation::Overlap)
             }
-            Seen::WrongStock(stock) => {
+            Observation::WrongStock(stock) => {
                 let sellers = self
                     .sellers(stock, at_ns)
                     .filter(|sellers| sellers.overlap_without_stalls);
                 let mut outdated = outdated_sales(self.history, stock.lock, u64::MAX);
-                Found::WrongStock {
+                ResolvedObservation::WrongStock {
                     stock,
                     sellers: sellers.map(|sellers| self.overlap(sellers.pair, at_ns)),
                     outside: self.outside_fault(stock, at_ns),
                     is_interleaved: outdated.next().is_some(),
                 }
             }
-            Seen::ForeignTaking(taking) => Found::ForeignTaking(self.taken(taking)),
-            Seen::StaleToken(stale) => Found::StaleToken {
+            Observation::ForeignTaking(taking) => {
+                ResolvedObservation::ForeignTaking(self.taken(taking))
+            }
+            Observation::StaleToken(stale) => ResolvedObservation::StaleToken {
                 stale,
                 hold: self.hold(stale.op),
                 before: self.hold_before(stale, at_ns),
             },
-            Seen::Starvation(starvation) => {
+            Observation::Starvation(starvation) => {
                 let mut holds = self.timeline.holds().iter();
                 let last = holds.rfind(|hold| {
                     hold.lock == starvation.lock && hold.begin_ns <= starvation.from_ns
                 });
-                Found::Starvation { starvation, last }
+                ResolvedObservation::Starvation { starvation, last }
             }
-            Seen::ClientDeath(death) => Found::ClientDeath(death),
-            Seen::Deadlock(deadlock) => Found::Deadlock(deadlock),
-            Seen::FalseClaim(claim) => Found::Attempts {
+            Observation::ClientDeath(death) => ResolvedObservation::ClientDeath(death),
+            Observation::Deadlock(deadlock) => ResolvedObservation::Deadlock(deadlock),
+            Observation::FalseClaim(claim) => ResolvedObservation::Attempts {
                 claim: Some(claim.about),
                 ops: &claim.ops,
                 holds: holds_of(&claim.ops),
                 statement: &claim.statement,
             },
-            Seen::Attempts { ops, statement } => Found::Attempts {
+            Observation::Attempts { ops, statement } => ResolvedObservation::Attempts {
                 claim: None,
                 ops,
                 holds: holds_of(ops),
                 statement,
             },
         };
-        let key = match &found {
-            Found::Overlap(holds) => holds.first.lock,
-            Found::WrongStock { stock, .. } => stock.lock,
-            Found::Starvation { starvation, .. } => starvation.lock,
+        let lock = match &about {
+            ResolvedObservation::Overlap(holds) => holds.first.lock,
+            ResolvedObservation::WrongStock { stock, .. } => stock.lock,
+            ResolvedObservation::Starvation { starvation, .. } => starvation.lock,
             _ => 0,
         };
         let header = &self.history.header;
@@ -203,9 +205,9 @@ impl<'a> Evidence<'a> {
             faults: self.timeline.faults(),
             key_history: self.key_history(),
             at_ns,
-            lock: header.named(key, "the lock"),
-            stock: header.named(key, "the stock"),
-            found,
+            lock: header.named(lock, "the lock"),
+            stock: header.named(lock, "the stock"),
+            about,
         }
     }
 

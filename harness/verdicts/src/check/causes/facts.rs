@@ -26,12 +26,12 @@ pub(in crate::check) struct Facts<'a> {
     pub lock: String,
     /// `the stock`, with its lock's name if there are several.
     pub stock: String,
-    pub found: Found<'a>,
+    pub about: ResolvedObservation<'a>,
 }
 
 /// A finding whose attempts, holds and faults have been looked up.
-pub(in crate::check) enum Found<'a> {
-    /// Two holds of one key overlap.
+pub(in crate::check) enum ResolvedObservation<'a> {
+    /// Two holds of one lock overlap.
     Overlap(Overlap<'a>),
     /// A stock is wrong.
     WrongStock {

@@ -6,7 +6,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{EventKind, History, KeyCommand, KeyName};
 use crate::key_history::{KeyHistory, Locks, SpanEnd, ValueSpan};
-use crate::timeline::{Hold, ms};
+use crate::timeline::{Hold, ns_from_ms};
 
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
@@ -48,7 +48,8 @@ pub(in crate::check) fn cause_of_count(
     };
     let weights = weights(holds);
     let changes = changes(history, second.lock, second.begin_ns);
-    // An attempt without a change of the number may have lost its change to another attempt, which is a race.
+    // Returns `true` if the attempt made a permit: it took fewer than it was granted, or gave back more than it took.
+    // An attempt that changed nothing may have lost its change in a race, so it does not count.
     let mints = |(op, changes): (&u64, &Changes)| {
         let granted = weights.get(op).copied();
         let counts_less = changes.taken > 0
@@ -93,10 +94,7 @@ fn loss(
     lock: u32,
     (from_ns, until_ns): (u64, u64),
 ) -> Option<Cause> {
-    let locks = Locks {
-        names: &history.header.keys,
-        of_attempt: &|_| None,
-    };
+    let locks = Locks::by_name(&history.header.keys);
     // A semaphore may use a separate key that states that its permits exist.
     let of_lock = |span: &&ValueSpan| {
         (from_ns..=until_ns).contains(&span.until_ns)
@@ -154,7 +152,7 @@ pub(in crate::check) fn cause_of_overtaking(
         |what: &EventKind| matches!(what, EventKind::Acquire { op, .. } if *op == writer);
     let mut events = history.events.iter();
     let key = events.find_map(|event| event.what.key().filter(|_| is_request(&event.what)));
-    let ttl_ns = ms(history.header.ttl_ms);
+    let ttl_ns = ns_from_ms(history.header.ttl_ms);
     let is_held = |op: u64| {
         let mut held = holds.iter().filter(|hold| hold.op == op);
         held.any(|hold| hold.begin_ns <= at_ns && at_ns < hold.end_ns)

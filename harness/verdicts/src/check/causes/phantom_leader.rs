@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::history::read_history;
     use crate::key_history::KeyHistory;
-    use crate::timeline::Timeline;
+    use crate::timeline::{Timeline, ms_from_ns};
 
     /// A leader's key is removed at 100 ms, and another client leads from 150 ms on. At `at_ms`, the lock confirms to
     /// the first leader that it may act.
@@ -73,7 +73,7 @@ mod tests {
             .collect();
         assert!(!own.is_empty(), "the value has its author");
         let at_ns = phantom_ns(&history, &own, first, second);
-        at_ns.map(|at_ns| at_ns / 1_000_000)
+        at_ns.map(ms_from_ns)
     }
 
     #[test]

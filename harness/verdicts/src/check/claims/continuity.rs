@@ -9,7 +9,7 @@ use crate::check::finding::Claim;
 use crate::check::stalls::thresholds::{ENDING_ANYWAY, TIME_LEFT};
 use crate::history::{EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, Hold, Timeline, ms};
+use crate::timeline::{FaultSpan, Hold, Timeline, ms_from_ns, ns_from_ms};
 
 /// The reports of the lock about each attempt.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ impl Course<'_, '_> {
         if let Some((at_ns, gone_ns)) = self.recreated_ns() {
             let statement = format!(
                 "a renewal of worker {worker} wrote its value again, {} ms after it had gone",
-                gone_ns / 1_000_000
+                ms_from_ns(gone_ns)
             );
             found.push((at_ns, Claim::Recreation, statement));
         }
@@ -156,7 +156,7 @@ impl Course<'_, '_> {
         let clients_end_ns = ended_clients_ns(history);
         let until_ns = |span: &ValueSpan| span.until_ns.min(clients_end_ns);
         let stays_until_ns = at_ns.saturating_add(ENDING_ANYWAY.part_of(hold.ttl_ns));
-        let held_on_ns = at_ns.saturating_add(ms(history.header.declares.min_hold_ms));
+        let held_on_ns = at_ns.saturating_add(ns_from_ms(history.header.declares.min_hold_ms));
         let stays = |span: &&&ValueSpan| {
             matches!(span.end, SpanEnd::RanOut | SpanEnd::Stays)
                 && self.keys.contains(&span.key)

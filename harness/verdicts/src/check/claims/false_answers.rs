@@ -4,7 +4,7 @@
 //! reports something untrue in good faith, so its reports about attempts that the fault may have affected do not count.
 
 use crate::history::{Event, EventKind};
-use crate::timeline::{Attempt, answers_falsely};
+use crate::timeline::{Attempt, answers_falsely, includes};
 
 /// The faults that give false answers, in the order in which they began.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ impl FalseAnswers {
     /// Returns `true` if the worker may have received a false answer since this attempt was requested.
     pub(in crate::check) fn may_mislead(&self, attempt: &Attempt) -> bool {
         self.0.iter().any(|fault| {
-            let is_affected = fault.workers.is_empty() || fault.workers.contains(&attempt.worker);
+            let is_affected = includes(&fault.workers, attempt.worker);
             let lasted = (fault.ended_ns).is_none_or(|ended_ns| ended_ns >= attempt.acquire_ns);
             is_affected && lasted
         })

@@ -8,7 +8,7 @@ use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
 use crate::check::finding::Claim;
 use crate::history::{EventKind, KeyName};
 use crate::key_history::{KeyHistory, NodesUsed, ValueSpan};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, ms_from_ns};
 
 /// The state of a run by which holds are judged.
 pub(in crate::check) struct HoldJudge<'a> {
@@ -79,10 +79,10 @@ impl HoldJudge<'_> {
 }
 
 /// The time of an untrue claim, its subject, and the observation.
-type Found = (u64, Claim, String);
+type DatedClaim = (u64, Claim, String);
 
 /// Returns the claim of a lock that promises renewal, if the key expired during the hold.
-fn expired(course: &Course<'_, '_>) -> Option<Found> {
+fn expired(course: &Course<'_, '_>) -> Option<DatedClaim> {
     let at_ns = ran_out_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
         "worker {}'s key expired while it held the lock, although the lock promises to renew it",
@@ -92,7 +92,7 @@ fn expired(course: &Course<'_, '_>) -> Option<Found> {
 }
 
 /// Returns the claim of a refused extension, if nothing prevented the extension.
-fn refused_extension(course: &Course<'_, '_>) -> Option<Found> {
+fn refused_extension(course: &Course<'_, '_>) -> Option<DatedClaim> {
     let at_ns = refused_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
         "worker {} was refused an extension, although its value still existed with time left",
@@ -102,12 +102,12 @@ fn refused_extension(course: &Course<'_, '_>) -> Option<Found> {
 }
 
 /// Returns the claim of a successful release, if the value had gone before.
-fn late_release(course: &Course<'_, '_>) -> Option<Found> {
+fn late_release(course: &Course<'_, '_>) -> Option<DatedClaim> {
     let (at_ns, before_ns) = gone_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
         "worker {} reported a successful release, but its value had disappeared {} ms before the release",
         course.hold.worker,
-        before_ns / 1_000_000
+        ms_from_ns(before_ns)
     );
     Some((at_ns, Claim::Release, statement))
 }

@@ -30,7 +30,7 @@ pub(in crate::check) struct KeptValues {
     delays: ReplyDelays,
     /// The attempts whose section failed and whose release has not been answered yet.
     failed_sections: Vec<u64>,
-    /// The current value of each place.
+    /// The current value of each key, by its number.
     current: Vec<Option<ObservedValue>>,
     /// The values of each active attempt.
     attempts: UnderWay<Vec<Value>>,
@@ -41,8 +41,8 @@ pub(in crate::check) struct KeptValues {
     left_by: HashMap<u64, Vec<usize>>,
 }
 
-/// The values with which locks were taken, by place. An attempt is settled once it has a definite answer. Its values
-/// are then no longer needed.
+/// The values with which locks were taken, by the number of their key. An attempt is settled once it has a definite
+/// answer. Its values are then no longer needed.
 #[derive(Debug, Clone, Default)]
 struct AcquiredValues {
     places: Vec<AcquiredAtPlace>,
@@ -82,10 +82,11 @@ impl AcquiredAtPlace {
 
 impl AcquiredValues {
     fn changed(&mut self, update: &KeyUpdate<'_>) {
-        if self.places.len() <= update.place {
-            self.places.resize_with(update.place + 1, Default::default);
+        if self.places.len() <= update.key_number {
+            self.places
+                .resize_with(update.key_number + 1, Default::default);
         }
-        let here = &mut self.places[update.place];
+        let here = &mut self.places[update.key_number];
         let Some(now) = update.now else {
             return here.values.clear();
         };
@@ -102,7 +103,7 @@ impl AcquiredValues {
     /// Returns `true` if a command leaves a value with which its worker had taken the lock in another unsettled
     /// attempt, or earlier in the same attempt.
     fn is_left(&self, command: &KeyCommand, update: &KeyUpdate<'_>) -> bool {
-        let (Some(here), Some(now)) = (self.places.get(update.place), update.now) else {
+        let (Some(here), Some(now)) = (self.places.get(update.key_number), update.now) else {
             return false;
         };
         let is_other = |op: &u64| *op != command.op && self.unsettled.contains(op);
@@ -181,11 +182,11 @@ impl KeptValues {
     }
 
     fn record_current(&mut self, update: &KeyUpdate<'_>) {
-        if self.current.len() <= update.place {
-            self.current.resize(update.place + 1, None);
+        if self.current.len() <= update.key_number {
+            self.current.resize(update.key_number + 1, None);
         }
-        let before = self.current[update.place].take();
-        self.current[update.place] = update.now.and_then(|now| {
+        let before = self.current[update.key_number].take();
+        self.current[update.key_number] = update.now.and_then(|now| {
             let KeyCommand { worker, op, .. } = *now.author?;
             let is_same =
                 before.is_some_and(|writer| writer.is_of_one_worker && writer.worker == worker);

@@ -9,6 +9,7 @@ use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::{ANSWER_DELAY, AROUND_WRITE};
 use crate::history::KeyName;
 use crate::key_history::NodesUsed;
+use crate::timeline::ms_from_ns;
 
 /// The state of a run by which leftover values are judged.
 pub(in crate::check) struct LeftoverJudge<'a> {
@@ -87,7 +88,7 @@ impl LeftoverJudge<'_> {
         }
         let is_long = stalled_ns >= ANSWER_DELAY.part_of(self.ttl_ns).max(1);
         is_long.then_some(InconclusiveReason::HarnessStall {
-            late_ms: stalled_ns / 1_000_000,
+            late_ms: ms_from_ns(stalled_ns),
             until_ns: last_ns,
             during: StallContext::Attempt,
             count: 1,

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, Hold, Timeline, ends_clients, ms, spoils_clocks, stops_clients};
+use crate::timeline::{
+    FaultSpan, Hold, Timeline, ends_clients, includes, ns_from_ms, spoils_clocks, stops_clients,
+};
 
 use crate::check::stalls::delays::stalled_ns;
 use crate::check::stalls::harness_stall::HarnessStall;
@@ -148,7 +150,7 @@ pub(in crate::check) fn ended_clients_ns(history: &History) -> u64 {
 /// Returns `true` if the fault may have disturbed this worker. Any fault counts, because clients may share a
 /// connection, except a fault that stopped or ended only other clients.
 pub(in crate::check) fn concerns(fault: &FaultSpan<'_>, worker: usize) -> bool {
-    let is_of_others = !fault.workers.is_empty() && !fault.workers.contains(&worker);
+    let is_of_others = !includes(fault.workers, worker);
     !(is_of_others && (stops_clients(fault.fault) || ends_clients(fault.fault)))
 }
 
@@ -180,7 +182,7 @@ pub(in crate::check) fn disturbed_ns(
             && since_ns < to_ns
             && event.at_ns > from_ns
         {
-            waited_ns += ms(waited_ms);
+            waited_ns += ns_from_ms(waited_ms);
         }
         let harness = HarnessStall::from_event(event);
         spans.extend(harness.map(|stall| (stall.from_ns, stall.until_ns)));

@@ -16,8 +16,8 @@ use crate::check::finding::Taking;
 pub(in crate::check) struct TakenValue {
     pub(in crate::check) key: KeyName,
     pub(in crate::check) node: usize,
-    /// The number of the key on its node.
-    pub(in crate::check) place: usize,
+    /// The number of the key among the keys of all nodes.
+    pub(in crate::check) key_number: usize,
     /// Whether the value is a collection, which may be a queue.
     pub(in crate::check) is_collection: bool,
     /// The command that changed it.
@@ -74,7 +74,7 @@ impl TakenValue {
         TakenValue {
             key: update.key.clone(),
             node: update.node,
-            place: update.place,
+            key_number: update.key_number,
             is_collection: (update.before.as_ref())
                 .is_some_and(|before| is_collection(before.value)),
             by: command.clone(),

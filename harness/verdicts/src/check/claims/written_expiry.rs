@@ -7,7 +7,7 @@
 
 use crate::check::claims::written_values::{Written, WrittenValue};
 use crate::history::Declarations;
-use crate::timeline::Attempt;
+use crate::timeline::{Attempt, ms_from_ns};
 
 /// Tolerance for a written expiry, in milliseconds.
 const SLACK_MS: i64 = 1;
@@ -59,7 +59,7 @@ fn fits(attempt: &Attempt, value: &WrittenValue, margin_ms: i64) -> bool {
 }
 
 fn requested_ms(attempt: &Attempt) -> i64 {
-    i64::try_from(attempt.ttl_ns / 1_000_000).unwrap_or(i64::MAX)
+    i64::try_from(ms_from_ns(attempt.ttl_ns)).unwrap_or(i64::MAX)
 }
 
 /// Returns the longest allowed expiry for a requested lease, in milliseconds: the lease rounded up to a whole second,

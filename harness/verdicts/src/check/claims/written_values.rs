@@ -13,7 +13,7 @@ use crate::timeline::{Attempt, UnderWay, names_token};
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct WrittenValues {
     attempts: UnderWay<Written>,
-    /// The current values of all attempts, by place.
+    /// The current values of all attempts, by the number of their key.
     current: Vec<Option<AuthoredValue>>,
 }
 
@@ -77,10 +77,10 @@ impl WrittenValues {
     }
 
     fn record_current(&mut self, update: &KeyUpdate<'_>) {
-        if self.current.len() <= update.place {
-            self.current.resize(update.place + 1, None);
+        if self.current.len() <= update.key_number {
+            self.current.resize(update.key_number + 1, None);
         }
-        self.current[update.place] = update.now.and_then(|now| {
+        self.current[update.key_number] = update.now.and_then(|now| {
             let author = now.author?;
             Some(AuthoredValue {
                 worker: author.worker,

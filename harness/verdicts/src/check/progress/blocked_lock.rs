@@ -3,8 +3,9 @@
 //! When the wait had become too long, values in the lock's keys blocked it. The cause is the reason for those values
 //! without which a client could have reached a quorum. If enough nodes were free at that time, the last values that
 //! blocked a quorum during the wait count. If they show no cause, the attempts during the wait may: one had a quorum
-//! and was not granted, each had a part of the nodes, the attempts gave back what they had taken, or sent no command at
-//! all, or the waiting client slept while the lock was free.
+//! and was not granted (`WaitsForEveryNode`), each had a part of the nodes (`SplitVote`), they gave back what they had
+//! taken (`TakenAndReturned`), they sent no command at all (`StoppedAsking`), or the waiting client slept while the
+//! lock was free (`LostWakeUp`).
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +13,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{EventKind, History};
 use crate::key_history::{KeyHistory, Renewal, SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, is_rounded_up, ms, stops_clients};
+use crate::timeline::{FaultSpan, is_rounded_up, ns_from_ms, stops_clients};
 
 use crate::check::finding::Starvation;
 use crate::check::verdict::Cause;
@@ -160,7 +161,7 @@ impl<'a> BlockedLock<'a> {
             .filter(later)
             .min();
         let denied_ns = || own.filter_map(|it| it.denied_ns).filter(later).max();
-        let bound_ns = ms(self.history.header.progress_within_ms);
+        let bound_ns = ns_from_ms(self.history.header.progress_within_ms);
         granted_ns
             .or_else(denied_ns)
             .is_some_and(|ended_ns| ended_ns > at_ns.saturating_add(bound_ns))
@@ -235,7 +236,7 @@ impl<'a> BlockedLock<'a> {
         // A value that is gone explains the wait only if it existed for longer than the lease, and if the wait after
         // its end was not too long by itself.
         let is_too_long = |written_ns: u64| {
-            let margin_ns = ms(self.history.header.declares.lease_margin_ms);
+            let margin_ns = ns_from_ms(self.history.header.declares.lease_margin_ms);
             let longest_ns = owner.ttl_ns.saturating_add(margin_ns);
             let was_there_longer = at_ns > span.from_ns.saturating_add(longest_ns);
             (exists_at_end || was_there_longer && !self.is_long_free_after(span.until_ns))
@@ -440,7 +441,7 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
                 let attempt = AttemptTimes {
                     worker,
                     lock: key,
-                    ttl_ns: ms(ttl_ms),
+                    ttl_ns: ns_from_ms(ttl_ms),
                     requested_at_ns: event.at_ns,
                     ..AttemptTimes::default()
                 };
@@ -485,7 +486,10 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
 
 /// Returns `true` if the value is older than its lease, rounded up to a second, and was not renewed.
 fn is_past_lease(span: &ValueSpan, attempt: &AttemptTimes, at_ns: u64) -> bool {
-    let longest_ns = attempt.ttl_ns.div_ceil(ms(1000)).saturating_mul(ms(1000));
+    let longest_ns = attempt
+        .ttl_ns
+        .div_ceil(ns_from_ms(1000))
+        .saturating_mul(ns_from_ms(1000));
     let is_renewed = span.renewals.iter().any(|renewal| renewal.at_ns <= at_ns);
     !is_renewed && at_ns > span.from_ns.saturating_add(longest_ns)
 }

@@ -1,6 +1,6 @@
 //! Clients that died without a fault and without a signal from outside.
 
-use crate::check::finding::{ClientDeath, Judgement, Seen};
+use crate::check::finding::{ClientDeath, Judgement, Observation};
 use crate::history::{EndedBy, Event, EventKind};
 use crate::timeline::{Attempt, Step};
 
@@ -63,7 +63,7 @@ impl ClientDeaths {
     /// Adds the deaths to the judgement of the waits.
     pub(in crate::check) fn judge(self, waits: Judgement) -> Judgement {
         let deaths = self.found.into_iter();
-        let deaths = deaths.map(|(at_ns, death)| (at_ns, Seen::ClientDeath(death)));
+        let deaths = deaths.map(|(at_ns, death)| (at_ns, Observation::ClientDeath(death)));
         // A wait that follows a death may be its effect.
         waits.with(deaths.collect())
     }

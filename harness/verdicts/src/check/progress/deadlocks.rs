@@ -4,14 +4,14 @@
 //! one of the leases expires or one of the clients gives up. A cycle that outlasts the progress bound is a deadlock.
 //! Clients that all take their locks in the same order never close a cycle.
 
-use crate::check::finding::{Deadlock, Seen, Wait};
+use crate::check::finding::{Deadlock, Observation, Wait};
 use crate::timeline::{Attempt, Step};
 
 /// A request without an answer.
 #[derive(Debug, Clone, Copy)]
 struct Want {
     op: u64,
-    key: u32,
+    lock: u32,
     since_ns: u64,
 }
 
@@ -21,7 +21,7 @@ pub(in crate::check) struct Deadlocks {
     bound_ns: u64,
     /// The request that each worker is waiting for.
     wants: Vec<Option<Want>>,
-    /// The attempt and the worker that holds each lock, by key.
+    /// The attempt and the worker that holds each lock, by lock.
     holders: Vec<Option<(u64, usize)>>,
     /// Waiting until this time proves nothing, because of a fault or a stall.
     excused_until_ns: u64,
@@ -29,11 +29,11 @@ pub(in crate::check) struct Deadlocks {
 }
 
 impl Deadlocks {
-    pub(in crate::check) fn new(workers: usize, keys: usize, bound_ns: u64) -> Self {
+    pub(in crate::check) fn new(workers: usize, locks: usize, bound_ns: u64) -> Self {
         Deadlocks {
             bound_ns,
             wants: vec![None; workers],
-            holders: vec![None; keys],
+            holders: vec![None; locks],
             ..Deadlocks::default()
         }
     }
@@ -46,8 +46,8 @@ impl Deadlocks {
         step: Step,
         stalled_ns: impl Fn(u64, u64) -> u64,
     ) {
-        let (worker, key) = (attempt.worker, attempt.lock);
-        let Some(holder) = self.holders.get(key as usize).copied() else {
+        let (worker, lock) = (attempt.worker, attempt.lock);
+        let Some(holder) = self.holders.get(lock as usize).copied() else {
             return;
         };
         match step {
@@ -55,17 +55,17 @@ impl Deadlocks {
                 let since_ns = at_ns;
                 let op = attempt.op;
                 if let Some(want) = self.wants.get_mut(worker) {
-                    *want = Some(Want { op, key, since_ns });
+                    *want = Some(Want { op, lock, since_ns });
                 }
             }
             Step::Begun => {
                 self.ends(at_ns, worker, stalled_ns);
-                self.holders[key as usize] = Some((attempt.op, worker));
+                self.holders[lock as usize] = Some((attempt.op, worker));
             }
             Step::Denied(_) | Step::Gone => self.ends(at_ns, worker, stalled_ns),
             Step::Ended(_) if holder == Some((attempt.op, worker)) => {
                 self.judge(at_ns, worker, stalled_ns);
-                self.holders[key as usize] = None;
+                self.holders[lock as usize] = None;
             }
             Step::Ended(_) | Step::Answered { .. } | Step::LeaseMoved { .. } | Step::Acted => {}
         }
@@ -93,10 +93,10 @@ impl Deadlocks {
     }
 
     /// Returns the deadlocks, each with the time at which it had lasted too long.
-    pub(in crate::check) fn take_found(&mut self) -> Vec<(u64, Seen)> {
+    pub(in crate::check) fn take_found(&mut self) -> Vec<(u64, Observation)> {
         let found = std::mem::take(&mut self.found).into_iter();
         found
-            .map(|(at_ns, deadlock)| (at_ns, Seen::Deadlock(deadlock)))
+            .map(|(at_ns, deadlock)| (at_ns, Observation::Deadlock(deadlock)))
             .collect()
     }
 
@@ -126,11 +126,11 @@ impl Deadlocks {
         let mut current = worker;
         loop {
             let want = (*self.wants.get(current)?)?;
-            let (_, holder) = (*self.holders.get(want.key as usize)?)?;
+            let (_, holder) = (*self.holders.get(want.lock as usize)?)?;
             waits.push(Wait {
                 op: want.op,
                 worker: current,
-                wanted: want.key,
+                wanted: want.lock,
                 holder,
                 since_ns: want.since_ns,
             });

@@ -52,16 +52,17 @@ impl KeptAlive {
     }
 
     pub(in crate::check) fn key_changed(&mut self, update: &KeyUpdate<'_>) {
-        if self.current_values.len() <= update.place {
-            self.current_values.resize(update.place + 1, None);
+        if self.current_values.len() <= update.key_number {
+            self.current_values.resize(update.key_number + 1, None);
         }
-        let known = self.current_values[update.place];
-        self.current_values[update.place] = match (update.now, known) {
+        let known = self.current_values[update.key_number];
+        self.current_values[update.key_number] = match (update.now, known) {
             (None, _) => None,
             (Some(now), Some(known)) if now.serial == known.serial => Some(known.renewed(update)),
             (Some(_), _) => self.written(update),
         };
-        self.any |= self.current_values[update.place].is_some_and(|value| value.due_ns.is_some());
+        self.any |=
+            self.current_values[update.key_number].is_some_and(|value| value.due_ns.is_some());
     }
 
     /// Returns the new value of a key, or `None` if it was not written to take a lock.

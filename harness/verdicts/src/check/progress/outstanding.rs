@@ -6,9 +6,9 @@
 //!   end of the lease prolongs nothing;
 //! - when the longest lease that its holder may have left has expired, if the holder was killed, or its release failed
 //!   or is not answered. No command of that attempt sets or renews the key later than that, unless one is in flight. A
-//!   fault that holds commands back lets them pass when it ends, and then the observation restarts. A fault that delays
-//!   each command does not restart the observation for delayed commands, so the release of a worker that such a fault
-//!   keeps from its nodes is awaited;
+//!   fault that holds commands back lets them pass when it ends, and then all waiting times begin again
+//!   (`Progress::restart`). A fault that delays each command does not let them begin again for the delayed
+//!   commands, so the release of a worker that such a fault keeps from its nodes is awaited;
 //! - when the same time has passed after an attempt without a definite answer, which may have taken the lock. If
 //!   nothing kept that worker from its nodes, the lock itself caused the doubt. Then it counts only once, so that a
 //!   lock with only ambiguous attempts is not excused forever.
@@ -19,7 +19,7 @@
 use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
 use crate::history::Header;
-use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ms};
+use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ns_from_ms};
 
 /// A release without an answer so far.
 #[derive(Debug, Clone, Copy)]
@@ -171,7 +171,7 @@ impl Outstanding {
         attempt.longest_lease_ns().max(self.lease_ns)
     }
 
-    /// Allows the lock to be excused again, because the observation restarts.
+    /// Allows the lock to be excused again, because all waiting times begin again.
     pub(in crate::check) fn forgive(&mut self) {
         self.excused = false;
     }
@@ -227,7 +227,7 @@ impl Outstanding {
 
 /// The state of one lock, for the property `progress`.
 #[derive(Debug, Clone, Default)]
-pub(in crate::check) struct WantedKey {
+pub(in crate::check) struct WantedLock {
     pub outstanding: Outstanding,
     /// Whether the current starvation has been reported.
     pub starved: bool,
@@ -244,19 +244,19 @@ pub(in crate::check) struct WantedKey {
     pub probe_granted: Option<bool>,
 }
 
-impl WantedKey {
+impl WantedLock {
     /// Creates the states of all locks of a run. With a declared margin, their keys live for longer than the leases.
     pub fn all(header: &Header) -> Vec<Self> {
         let margin_ms = header.declares.lease_margin_ms;
-        let mut key = WantedKey {
+        let mut lock = WantedLock {
             is_semaphore: header.capacity > 1,
-            ..WantedKey::default()
+            ..WantedLock::default()
         };
         if margin_ms > 0 {
-            key.outstanding
-                .rounded_up(ms(header.ttl_ms.saturating_add(margin_ms)));
+            lock.outstanding
+                .rounded_up(ns_from_ms(header.ttl_ms.saturating_add(margin_ms)));
         }
-        vec![key; header.keys.len()]
+        vec![lock; header.keys.len()]
     }
 
     /// Records that the lock's key was left after the run. A lifetime of -1 means that it never expires.
@@ -268,13 +268,13 @@ impl WantedKey {
     }
 
     /// Returns the starvation by a key without expiry, unless it was reported already or the probe got the lock.
-    pub fn unexpiring(&self, key: u32) -> Option<Starvation> {
+    pub fn unexpiring(&self, lock: u32) -> Option<Starvation> {
         let at_ns = self.unexpiring_ns?;
         if self.probe_granted == Some(true) || self.starved {
             return None;
         }
         Some(Starvation {
-            lock: key,
+            lock,
             from_ns: at_ns,
             until_ns: at_ns,
             worker: None,

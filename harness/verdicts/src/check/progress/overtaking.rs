@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use picklock_scenarios::LockKind;
 
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Attempt, Step};
 
@@ -38,9 +38,10 @@ pub(in crate::check) struct Overtaking {
     max: Option<u32>,
     /// The weight of a writer.
     capacity: u32,
+    /// The waits by lock and worker.
     waits: BTreeMap<(u32, usize), Wait>,
     faults: HashMap<u32, Targets>,
-    found: Vec<(u64, Seen)>,
+    found: Vec<(u64, Observation)>,
 }
 
 impl Overtaking {
@@ -57,10 +58,10 @@ impl Overtaking {
     /// Handles a step of an attempt.
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let Some(max) = self.max else { return };
-        let place = (attempt.lock, attempt.worker);
+        let waiter = (attempt.lock, attempt.worker);
         match step {
             Step::Requested => {
-                let wait = self.waits.entry(place).or_insert(Wait {
+                let wait = self.waits.entry(waiter).or_insert(Wait {
                     since_ns: at_ns,
                     op: attempt.op,
                     is_writer: attempt.weight >= self.capacity,
@@ -69,23 +70,23 @@ impl Overtaking {
                 wait.op = attempt.op;
             }
             Step::Begun => {
-                if let Some(wait) = self.waits.remove(&place).filter(|wait| !wait.is_writer) {
+                if let Some(wait) = self.waits.remove(&waiter).filter(|wait| !wait.is_writer) {
                     self.let_in(at_ns, attempt.lock, wait.since_ns, max);
                 }
             }
             Step::Gone => {
-                self.waits.remove(&place);
+                self.waits.remove(&waiter);
             }
             _ => {}
         }
     }
 
     /// Counts a reader that has waited since `since_ns` and has now been let in.
-    fn let_in(&mut self, at_ns: u64, key: u32, since_ns: u64, max: u32) {
+    fn let_in(&mut self, at_ns: u64, lock: u32, since_ns: u64, max: u32) {
         let keeps_away = |targets: &Targets, worker: &usize| {
             targets.has_nodes || targets.workers.contains(worker)
         };
-        for ((_, worker), wait) in self.waits.iter_mut().filter(|((of, _), _)| *of == key) {
+        for ((_, worker), wait) in self.waits.iter_mut().filter(|((of, _), _)| *of == lock) {
             let mut faults = self.faults.values();
             if !wait.is_writer
                 || since_ns <= wait.since_ns
@@ -105,7 +106,7 @@ impl Overtaking {
                     ops: vec![wait.op],
                     statement,
                 };
-                self.found.push((at_ns, Seen::FalseClaim(claim)));
+                self.found.push((at_ns, Observation::FalseClaim(claim)));
             }
         }
     }

@@ -14,7 +14,9 @@
 
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};
-use crate::timeline::{Attempt, Step, affects_only_replicas, is_instantaneous, only_delays};
+use crate::timeline::{
+    Attempt, Step, affects_only_replicas, includes, is_instantaneous, only_delays,
+};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 
@@ -31,7 +33,7 @@ struct Obstacle {
 
 impl Obstacle {
     fn affects(&self, worker: usize) -> bool {
-        self.workers.is_empty() || self.workers.contains(&worker)
+        includes(&self.workers, worker)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
 use crate::check::stalls::thresholds::{CPU_WAIT_DIVISOR, NOTABLE_DELAY};
 use crate::history::{Event, EventKind};
-use crate::timeline::{Operation, OperationKind, ms};
+use crate::timeline::{Operation, OperationKind, ms_from_ns, ns_from_ms};
 
 /// The events of a run that can excuse a starvation.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl StarvationExcuses {
                 since_ns,
                 waited_ms,
             } => {
-                let wait = (*since_ns, event.at_ns, ms(*waited_ms));
+                let wait = (*since_ns, event.at_ns, ns_from_ms(*waited_ms));
                 self.cpu_waits.entry(*worker).or_default().push(wait);
             }
             EventKind::SlowStart {
@@ -116,7 +116,7 @@ impl StarvationExcuses {
         longest_ns
     }
 
-    /// Records a stall that is too short to restart the observation.
+    /// Records a stall that is too short to let all waiting times begin again.
     pub(in crate::check) fn record_short_stall(&mut self, stall: Stall) {
         self.stalls.push(stall);
     }
@@ -146,7 +146,7 @@ impl StarvationExcuses {
         let stall = stalls.find(|stall| stall.meets(span));
         let not_begun = || {
             let waited_ns = self.not_begun_ns(first, bound_ns, operations)?;
-            let by = StarvationReason::MachineTooSlow(waited_ns / 1_000_000);
+            let by = StarvationReason::MachineTooSlow(ms_from_ns(waited_ns));
             Some(InconclusiveReason::Starved { by })
         };
         stall.map(Stall::reason).or_else(not_begun)
@@ -196,13 +196,13 @@ mod tests {
                 since_ns: 0,
                 waited_ms,
             };
-            record(ms(1000), delayed);
+            record(ns_from_ms(1000), delayed);
             let slow = EventKind::SlowStart {
                 worker,
                 from_ns: 0,
-                until_ns: ms(first_command_ms),
+                until_ns: ns_from_ms(first_command_ms),
             };
-            record(ms(5000), slow);
+            record(ns_from_ms(5000), slow);
             operations.push(Operation {
                 worker,
                 op: worker as u64,
@@ -210,21 +210,21 @@ mod tests {
                 kind: OperationKind::Acquire,
                 intended_ns: None,
                 requested_at_ns: 0,
-                ended_at_ns: ms(5000),
+                ended_at_ns: ns_from_ms(5000),
                 outcome: OperationOutcome::Unanswered,
             });
         }
         let first = Starvation {
             lock: 0,
-            from_ns: ms(1000),
-            until_ns: ms(5000),
+            from_ns: ns_from_ms(1000),
+            until_ns: ns_from_ms(5000),
             worker: Some(0),
             in_turn: false,
             doubt: None,
             has_unexpiring_key: false,
         };
-        let waited_ns = excuses.not_begun_ns(&first, ms(3000), &operations)?;
-        Some(waited_ns / ms(1))
+        let waited_ns = excuses.not_begun_ns(&first, ns_from_ms(3000), &operations)?;
+        Some(waited_ns / ns_from_ms(1))
     }
 
     #[test]
@@ -243,17 +243,23 @@ mod tests {
     #[test]
     fn stall_counts_within_the_wait_and_a_long_one_for_longer() {
         let mut excuses = StarvationExcuses::new(2);
-        for (at_ns, late_ms) in [(ms(100), 10), (ms(500), 100)] {
+        for (at_ns, late_ms) in [(ns_from_ms(100), 10), (ns_from_ms(500), 100)] {
             let what = EventKind::HarnessStalled { late_ms };
             excuses.event(&Event { at_ns, what });
         }
-        let stalled =
-            |from, until, after| excuses.harness_stalled_ns(ms(from), ms(until), ms(50), ms(after));
-        assert_eq!(stalled(0, 1000, 0), ms(110));
-        assert_eq!(stalled(95, 1000, 0), ms(105));
-        assert_eq!(stalled(0, 1000, 200), ms(310));
-        assert_eq!(stalled(0, 600, 200), ms(210));
-        assert_eq!(stalled(600, 1000, 200), ms(100));
+        let stalled = |from, until, after| {
+            excuses.harness_stalled_ns(
+                ns_from_ms(from),
+                ns_from_ms(until),
+                ns_from_ms(50),
+                ns_from_ms(after),
+            )
+        };
+        assert_eq!(stalled(0, 1000, 0), ns_from_ms(110));
+        assert_eq!(stalled(95, 1000, 0), ns_from_ms(105));
+        assert_eq!(stalled(0, 1000, 200), ns_from_ms(310));
+        assert_eq!(stalled(0, 600, 200), ns_from_ms(210));
+        assert_eq!(stalled(600, 1000, 200), ns_from_ms(100));
         assert_eq!(stalled(800, 1000, 200), 0);
     }
 }

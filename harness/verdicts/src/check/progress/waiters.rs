@@ -20,7 +20,7 @@ const MIN_ATTEMPTS_WITHIN_BOUND: u64 = 4;
 /// A request without an answer so far.
 #[derive(Debug, Clone, Copy)]
 struct Request {
-    key: u32,
+    lock: u32,
     op: u64,
     requested_at_ns: u64,
     /// Whether its worker reached what the lock needs when the requests were last counted.
@@ -41,39 +41,39 @@ struct Want {
 #[derive(Debug, Default)]
 pub(in crate::check) struct Waiters {
     requests: Vec<Option<Request>>,
-    /// For each worker, the keys that it has requested and not got since, with the times of its first requests.
+    /// For each worker, the locks that it has requested and not got since, with the times of its first requests.
     first_requested: Vec<Vec<(u32, u64)>>,
     wants: Vec<Want>,
     patience_ns: u64,
 }
 
 impl Waiters {
-    pub(in crate::check) fn new(workers: usize, keys: usize, bound_ns: u64) -> Self {
+    pub(in crate::check) fn new(workers: usize, locks: usize, bound_ns: u64) -> Self {
         Waiters {
             requests: vec![None; workers],
             first_requested: vec![Vec::new(); workers],
-            wants: vec![Want::default(); keys],
+            wants: vec![Want::default(); locks],
             patience_ns: bound_ns / MIN_ATTEMPTS_WITHIN_BOUND,
         }
     }
 
     pub(in crate::check) fn requested(&mut self, at_ns: u64, attempt: &Attempt, reaches: bool) {
-        let (worker, key) = (attempt.worker, attempt.lock);
+        let (worker, lock) = (attempt.worker, attempt.lock);
         let Some(first_requested) = self.first_requested.get_mut(worker) else {
             return;
         };
-        if first_requested.iter().all(|(known, _)| *known != key) {
-            first_requested.push((key, at_ns));
+        if first_requested.iter().all(|(known, _)| *known != lock) {
+            first_requested.push((lock, at_ns));
         }
         self.withdraw(worker);
         self.requests[worker] = Some(Request {
-            key,
+            lock,
             op: attempt.op,
             requested_at_ns: at_ns,
             reaches,
         });
         if reaches {
-            let want = &mut self.wants[key as usize];
+            let want = &mut self.wants[lock as usize];
             let is_recent = |denied_ns: u64| at_ns.saturating_sub(denied_ns) <= self.patience_ns;
             if want.requests == 0 && !want.denied_ns.is_some_and(is_recent) {
                 want.since_ns = at_ns;
@@ -94,7 +94,7 @@ impl Waiters {
     pub(in crate::check) fn satisfied(&mut self, attempt: &Attempt) {
         if self.is_requesting(attempt) {
             self.withdraw(attempt.worker);
-            self.first_requested[attempt.worker].retain(|(key, _)| *key != attempt.lock);
+            self.first_requested[attempt.worker].retain(|(lock, _)| *lock != attempt.lock);
         }
     }
 
@@ -120,19 +120,19 @@ impl Waiters {
         });
         for (worker, request) in self.requests.iter_mut().enumerate() {
             if let Some(request) = request {
-                request.reaches = reaches(worker, request.key);
-                self.wants[request.key as usize].requests += u32::from(request.reaches);
+                request.reaches = reaches(worker, request.lock);
+                self.wants[request.lock as usize].requests += u32::from(request.reaches);
             }
         }
     }
 
     /// Recounts the requests for this lock, because more may be known about the nodes that it needs.
-    pub(in crate::check) fn recount(&mut self, key: u32, reaches: impl Fn(usize) -> bool) {
-        let want = &mut self.wants[key as usize];
+    pub(in crate::check) fn recount(&mut self, lock: u32, reaches: impl Fn(usize) -> bool) {
+        let want = &mut self.wants[lock as usize];
         let (before, mut is_lost, mut first_ns) = (want.requests, false, u64::MAX);
         want.requests = 0;
         for (worker, request) in self.requests.iter_mut().enumerate() {
-            let Some(request) = request.as_mut().filter(|request| request.key == key) else {
+            let Some(request) = request.as_mut().filter(|request| request.lock == lock) else {
                 continue;
             };
             let reached = std::mem::replace(&mut request.reaches, reaches(worker));
@@ -151,26 +151,26 @@ impl Waiters {
     }
 
     /// Returns since when the lock has been wanted, or `None` if no worker that reaches what it needs requests it now.
-    pub(in crate::check) fn wanted_since_ns(&self, key: u32) -> Option<u64> {
-        let want = &self.wants[key as usize];
+    pub(in crate::check) fn wanted_since_ns(&self, lock: u32) -> Option<u64> {
+        let want = &self.wants[lock as usize];
         (want.requests > 0).then_some(want.since_ns)
     }
 
     /// Returns the worker that has been waiting longest for this lock, and since when, among those that reach what it
     /// needs, or among the others.
-    pub(in crate::check) fn longest(&self, key: u32, reaches: bool) -> Option<(usize, u64)> {
+    pub(in crate::check) fn longest(&self, lock: u32, reaches: bool) -> Option<(usize, u64)> {
         let requests = self.requests.iter().enumerate();
         let waiting = requests.filter_map(|(worker, request)| {
-            request.filter(|request| request.key == key && request.reaches == reaches)?;
-            Some((worker, self.first_requested_at_ns(worker, key)?))
+            request.filter(|request| request.lock == lock && request.reaches == reaches)?;
+            Some((worker, self.first_requested_at_ns(worker, lock)?))
         });
         waiting.min_by_key(|(_, since_ns)| *since_ns)
     }
 
     /// Returns when this worker first requested the lock since it last had it.
-    pub(in crate::check) fn first_requested_at_ns(&self, worker: usize, key: u32) -> Option<u64> {
+    pub(in crate::check) fn first_requested_at_ns(&self, worker: usize, lock: u32) -> Option<u64> {
         let mut requests = self.first_requested.get(worker)?.iter();
-        let (_, at_ns) = requests.find(|(requested, _)| *requested == key)?;
+        let (_, at_ns) = requests.find(|(requested, _)| *requested == lock)?;
         Some(*at_ns)
     }
 
@@ -182,7 +182,7 @@ impl Waiters {
     /// Withdraws the request of a worker. Returns the remaining want for its lock, if the request counted for it.
     fn withdraw(&mut self, worker: usize) -> Option<&mut Want> {
         let request = self.requests.get_mut(worker)?.take()?;
-        let want = self.wants.get_mut(request.key as usize)?;
+        let want = self.wants.get_mut(request.lock as usize)?;
         if !request.reaches {
             return None;
         }
@@ -202,7 +202,7 @@ mod tests {
         let mut waiters = Waiters::new(2, 1, 1000);
         for (worker, requested_at_ns) in [(0, 10), (1, 500)] {
             waiters.requests[worker] = Some(Request {
-                key: 0,
+                lock: 0,
                 op: worker as u64 + 1,
                 requested_at_ns,
                 reaches: true,

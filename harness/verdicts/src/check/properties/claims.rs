@@ -39,13 +39,13 @@ use crate::check::claims::leftover_claims::{Leftover, LeftoverJudge};
 use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
 use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
 use crate::check::description::Description;
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::REPORT_SLACK;
 use crate::history::{Declarations, Event, Header, KeyName};
 use crate::key_history::{KeyUpdate, NodesUsed};
-use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, Timeline, ms};
+use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, Timeline, ms_from_ns, ns_from_ms};
 
 /// The checker.
 pub(in crate::check) struct Claims {
@@ -69,11 +69,11 @@ pub(in crate::check) struct Claims {
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal, or failed clean-up, that a stall may have caused.
     doubt: Option<InconclusiveReason>,
-    found: Vec<Found>,
+    pending: Vec<PendingClaim>,
 }
 
-/// A false claim, and when it was made.
-struct Found {
+/// A false claim, and when it was made. It is pending until the number of nodes that its lock uses is known.
+struct PendingClaim {
     at_ns: u64,
     /// The claim is not false if this lock uses only one node.
     unless_on_one_node: Option<u32>,
@@ -81,13 +81,13 @@ struct Found {
 }
 
 impl Claims {
-    fn found(&mut self, at_ns: u64, about: Claim, ops: Vec<u64>, statement: String) {
+    fn record(&mut self, at_ns: u64, about: Claim, ops: Vec<u64>, statement: String) {
         let claim = FalseClaim {
             about,
             ops,
             statement,
         };
-        self.found.push(Found {
+        self.pending.push(PendingClaim {
             at_ns,
             unless_on_one_node: None,
             claim,
@@ -121,7 +121,7 @@ impl Claims {
             "worker {} reported that its request took {elapsed_ms} ms, {waited_ms} ms after it was sent",
             attempt.worker
         );
-        self.found(at_ns, Claim::Elapsed, vec![attempt.op], statement);
+        self.record(at_ns, Claim::Elapsed, vec![attempt.op], statement);
     }
 
     /// Records the keys of a grant. The keys that all grants of a lock have written certainly belong to the lock.
@@ -166,9 +166,9 @@ impl Claims {
             let statement = format!(
                 "worker {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
                 attempt.worker,
-                attempt.ttl_ns / 1_000_000
+                ms_from_ns(attempt.ttl_ns)
             );
-            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
+            self.record(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
@@ -184,9 +184,9 @@ impl Claims {
                 "worker {} requested an extension to {} ms, but its key on node {node} was set to expire after \
                  {ttl_ms} ms",
                 attempt.worker,
-                attempt.ttl_ns / 1_000_000
+                ms_from_ns(attempt.ttl_ns)
             );
-            self.found(at_ns, Claim::Expiry, vec![attempt.op], statement);
+            self.record(at_ns, Claim::Expiry, vec![attempt.op], statement);
         }
     }
 
@@ -214,9 +214,9 @@ impl Claims {
             "worker {} was granted the lock, but its value was written to {nodes} of {} nodes",
             attempt.worker, self.nodes
         );
-        self.found(at_ns, Claim::Grant, vec![attempt.op], statement);
-        if let Some(found) = self.found.last_mut() {
-            found.unless_on_one_node = (nodes > 0).then_some(attempt.lock);
+        self.record(at_ns, Claim::Grant, vec![attempt.op], statement);
+        if let Some(claim) = self.pending.last_mut() {
+            claim.unless_on_one_node = (nodes > 0).then_some(attempt.lock);
         }
     }
 
@@ -235,7 +235,7 @@ impl Claims {
             && reported_end_ns > at_ns
             && reported_end_ns > written_end_ns.saturating_add(slack_ns)
         {
-            let more_ms = (reported_end_ns - written_end_ns) / 1_000_000;
+            let more_ms = ms_from_ns(reported_end_ns - written_end_ns);
             let statement = format!(
                 "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
                 attempt.worker
@@ -246,7 +246,7 @@ impl Claims {
             } else {
                 Claim::Validity
             };
-            self.found(at_ns, about, vec![attempt.op], statement);
+            self.record(at_ns, about, vec![attempt.op], statement);
         }
     }
 
@@ -264,7 +264,7 @@ impl Claims {
             name(lock),
             shared.key.text(&self.locks)
         );
-        self.found(at_ns, Claim::Key, vec![first, op], statement);
+        self.record(at_ns, Claim::Key, vec![first, op], statement);
     }
 
     /// Judges the claims that the lock is free, or that the client did not get the lock.
@@ -288,7 +288,7 @@ impl Claims {
             }
         }
         for (left, about, statement) in found {
-            self.found(left.at_ns, about, vec![left.op], statement);
+            self.record(left.at_ns, about, vec![left.op], statement);
         }
         self.doubt = delayed;
     }
@@ -301,7 +301,7 @@ impl Claims {
             released_late: &self.released_late,
         };
         for untrue in judge.judge(timeline) {
-            self.found(
+            self.record(
                 untrue.at_ns,
                 untrue.about,
                 vec![untrue.op],
@@ -331,14 +331,14 @@ impl Checker for Claims {
             users: KeyUsers::default(),
             lock_keys: BTreeMap::new(),
             in_doubt: HashSet::new(),
-            kept: KeptValues::new(ms(header.declares.min_hold_ms)),
+            kept: KeptValues::new(ns_from_ms(header.declares.min_hold_ms)),
             released_late: HashSet::new(),
-            ttl_ns: ms(header.ttl_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
             declares: header.declares,
             harness_stalls: Vec::new(),
             doubt: None,
             gap: None,
-            found: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -399,15 +399,15 @@ impl Checker for Claims {
         // A lock that only ever used one of several nodes needs no majority.
         let nodes_used = &self.nodes_used;
         let is_on_one_node = |lock: u32| nodes_used.only_node(lock).is_some();
-        self.found
-            .retain(|found| !found.unless_on_one_node.is_some_and(is_on_one_node));
-        if self.found.is_empty()
+        self.pending
+            .retain(|claim| !claim.unless_on_one_node.is_some_and(is_on_one_node));
+        if self.pending.is_empty()
             && let Some(reason) = self.doubt
         {
             return Judgement::Unknown(reason);
         }
-        let found = self.found.into_iter();
-        let observations = found.map(|found| (found.at_ns, Seen::FalseClaim(found.claim)));
+        let pending = self.pending.into_iter();
+        let observations = pending.map(|one| (one.at_ns, Observation::FalseClaim(one.claim)));
         Judgement::from_observations(observations.collect())
     }
 }

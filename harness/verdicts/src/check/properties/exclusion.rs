@@ -12,7 +12,7 @@
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::overlap::{self, PairFilter};
 use crate::history::{Event, EventKind, Header};
 use crate::timeline::{Hold, Lease, Timeline};
@@ -84,6 +84,6 @@ impl Checker for Exclusion {
             ops: Vec::new(),
             statement,
         };
-        Judgement::from_observations(vec![(at_ns, Seen::FalseClaim(claim))])
+        Judgement::from_observations(vec![(at_ns, Observation::FalseClaim(claim))])
     }
 }

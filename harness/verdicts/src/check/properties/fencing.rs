@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::check::checker::Checker;
 use crate::check::description::Description;
-use crate::check::finding::{Judgement, Seen, StaleToken};
+use crate::check::finding::{Judgement, Observation, StaleToken};
 use crate::history::Header;
 use crate::timeline::{Hold, Timeline};
 
@@ -97,7 +97,7 @@ impl Checker for Fencing {
             return Judgement::NotApplicable;
         }
         let stale = stale_tokens(timeline).into_iter();
-        let found = stale.map(|token| (token.at_ns, Seen::StaleToken(token)));
+        let found = stale.map(|token| (token.at_ns, Observation::StaleToken(token)));
         Judgement::from_observations(found.collect())
     }
 }

@@ -15,10 +15,10 @@ mod skipped;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Claim, FalseClaim, Judgement, Seen};
+use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::history::{Event, Header};
-use crate::timeline::{Attempt, Hold, Step, Timeline};
+use crate::timeline::{Attempt, Hold, Step, Timeline, ms_from_ns};
 use recorded::{Job, Recorded, Tick};
 
 /// The checker.
@@ -35,7 +35,7 @@ impl Once {
         tick: u64,
         jobs: &[Job],
         holds: &[Hold],
-    ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
+    ) -> Option<Result<(u64, Observation), InconclusiveReason>> {
         let [first, second, ..] = jobs else {
             return None;
         };
@@ -49,11 +49,11 @@ impl Once {
                 (other.op, one.op)
             };
             let holders = vec![holder];
-            return Some(Ok((second.at_ns, Seen::Overlap { holders, later })));
+            return Some(Ok((second.at_ns, Observation::Overlap { holders, later })));
         }
         let due_ns = self.recorded.due_ns(tick, second.worker).min(first.at_ns);
         if let Some(stalled_ns) = self.recorded.stalled_ns((due_ns, second.at_ns)) {
-            let stalled_ms = stalled_ns / 1_000_000;
+            let stalled_ms = ms_from_ns(stalled_ns);
             return Some(Err(InconclusiveReason::LateTick { tick, stalled_ms }));
         }
         let again = if first.worker == second.worker {
@@ -72,7 +72,7 @@ impl Once {
             ops: vec![first.op, second.op],
             statement,
         };
-        Some(Ok((second.at_ns, Seen::FalseClaim(claim))))
+        Some(Ok((second.at_ns, Observation::FalseClaim(claim))))
     }
 }
 
@@ -106,16 +106,16 @@ impl Checker for Once {
         let holds = timeline.holds();
         let (mut found, mut undecided) = (Vec::new(), None);
         let skips = skipped::Skips::new(&self.recorded, timeline);
-        for key in 0..self.recorded.keys {
+        for lock in 0..self.recorded.locks {
             for tick in 1..=schedule.ticks {
                 let none = Tick::default();
-                let of_tick = self.recorded.ticks.get(&(key, tick)).unwrap_or(&none);
-                let seen = match of_tick.jobs.len() {
-                    0 => skips.skipped(key, tick),
+                let of_tick = self.recorded.ticks.get(&(lock, tick)).unwrap_or(&none);
+                let observation = match of_tick.jobs.len() {
+                    0 => skips.skipped(lock, tick),
                     _ => self.rerun(tick, &of_tick.jobs, holds),
                 };
-                match seen {
-                    Some(Ok(seen)) => found.push(seen),
+                match observation {
+                    Some(Ok(observation)) => found.push(observation),
                     Some(Err(reason)) => drop(undecided.get_or_insert(reason)),
                     None => {}
                 }

@@ -1,35 +1,35 @@
 //! Ownership: no client's release or renewal takes away or prolongs another client's lock.
 //!
-//! With key history, the servers show it: a command that a client sent to release or to extend its lock removed,
-//! replaced or prolonged a value that another client's acquisition had written. A value that never expires and does not
-//! have the name of a lock is not a lock (for example a counter or a list of waiting clients).
+//! With key history, the servers show it:
 //!
-//! If an attempt had taken a key and later prolongs another client's value there, the command counts as a renewal, too.
+//! - *A command took a value.* A command that a client sent to release or to extend its lock removed, replaced or
+//!   prolonged a value that another client's acquisition had written.
+//! - *A late renewal.* If an attempt had taken a key and later prolongs another client's value there, the command
+//!   counts as a renewal, too.
+//! - *A removal during an acquisition.* It takes the lock over if the owner's lease had run out by then. That is judged
+//!   by the property `lease`. If the owner's lease was still running, the removal counts as a release, whether or not
+//!   the attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in
+//!   order to take it, or the command is a delayed one of an earlier release.
+//! - *A permit.* A permit of a semaphore, or a hold in the hash of a read/write lock, has no expiry on the server. When
+//!   its owner's lease has run out, any command may remove it, and the release of another holder often does.
+//! - *A late release of the own lock.* A release can also arrive so late that its own client holds the lock again. A
+//!   removal counts as such a late release if it was sent outside every request and not by a script, if it removes a
+//!   value of the same client whose lease was running, and if that client had released another hold of the lock at most
+//!   one lease before. If the client was restarted in the meantime, the removal does not belong to an earlier release.
+//! - *A value over another value.* A value that was written to a free key belongs to its writer, whether or not the
+//!   writer learns that it has the lock. A value that replaced another value need not be a lock: `GETSET` writes even
+//!   if another client has the lock. So a finding stays pending until the attempt that wrote the value is granted. If
+//!   that attempt writes the value again, the grant does not rest on the first write.
 //!
-//! A removal during an acquisition takes the lock over if the owner's lease had run out by then. That is judged by the
-//! property `lease`. If the owner's lease was still running, the removal counts as a release, whether or not the
-//! attempt writes the key afterwards. The attempt then undid a value that it had not written, deleted the key in order
-//! to take it, or the command is a delayed one of an earlier release.
+//! These values are not locks:
 //!
-//! A permit of a semaphore, or a hold in the hash of a read/write lock, has no expiry on the server. When its owner's
-//! lease has run out, any command may remove it, and the release of another holder often does.
-//!
-//! A release can also arrive so late that its own client holds the lock again. A removal counts as such a late release
-//! if it was sent outside every request and not by a script, if it removes a value of the same client whose lease was
-//! running, and if that client had released another hold of the lock at most one lease before. If the client was
-//! restarted in the meantime, the removal does not belong to an earlier release.
-//!
-//! A collection is a queue of waiting clients, and not a lock, if its key never contained the token of a grant,
-//! although another key did. A release may take the next ticket from such a queue.
-//!
-//! If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's name, and into
-//! which several clients write the same value, is not a lock either. An example is a key that each client sets for a
-//! moment to find out what the server supports.
-//!
-//! A value that was written to a free key belongs to its writer, whether or not the writer learns that it has the lock.
-//! A value that replaced another value need not be a lock: `GETSET` writes even if another client has the lock. So a
-//! finding stays pending until the attempt that wrote the value is granted. If that attempt writes the value again, the
-//! grant does not rest on the first write.
+//! - *A value without expiry.* A value that never expires and does not have the name of a lock, for example a counter
+//!   or a list of waiting clients.
+//! - *A queue.* A collection is a queue of waiting clients if its key never contained the token of a grant, although
+//!   another key did. A release may take the next ticket from such a queue.
+//! - *A constant.* If acquisitions write a key whose name contains the lock's name, a key whose name contains no lock's
+//!   name, and into which several clients write the same value, is not a lock. An example is a key that each client
+//!   sets for a moment to find out what the server supports.
 //!
 //! Without key history, ownership is judged from the clients' answers (`ownership_from_answers.rs`), and only until the
 //! first overlap of two leases. After that, the two clients shared the lock anyway, and the answer to a release does
@@ -42,7 +42,7 @@ use picklock_scenarios::Phase;
 use crate::check::checker::Checker;
 use crate::check::claims::taken_value::{TakenValue, queues};
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{ForeignTaking, Judgement, Seen, Taking};
+use crate::check::finding::{ForeignTaking, Judgement, Observation, Taking};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
@@ -83,7 +83,7 @@ pub(in crate::check) struct Ownership {
 #[derive(Debug)]
 struct PendingFinding {
     taking: ForeignTaking,
-    place: usize,
+    key_number: usize,
     /// The attempt that owned the value, until it is granted the lock; `None` afterwards.
     ungranted: Option<(usize, u64)>,
 }
@@ -179,7 +179,7 @@ impl Ownership {
         }
         self.pending.push(PendingFinding {
             taking,
-            place: taken.place,
+            key_number: taken.key_number,
             ungranted: is_unproven.then_some(taken.owner),
         });
         self.settle();
@@ -206,7 +206,7 @@ impl Ownership {
     /// Returns `true` if the command's attempt had written the key before.
     fn has_written(&self, taken: &TakenValue) -> bool {
         let written = self.written.get(taken.by.worker);
-        written.is_some_and(|(op, places)| *op == taken.by.op && places.contains(&taken.place))
+        written.is_some_and(|(op, keys)| *op == taken.by.op && keys.contains(&taken.key_number))
     }
 
     /// Returns `true` if the owner's lease was certainly running when its value was removed.
@@ -298,25 +298,22 @@ impl Ownership {
 
     /// Returns the lock whose name the key's name is or contains.
     fn named_by(&self, key: &KeyName) -> Option<u32> {
-        let locks = Locks {
-            names: &self.names,
-            of_attempt: &|_| None,
-        };
+        let locks = Locks::by_name(&self.names);
         locks
             .named_by(key)
             .and_then(|lock| u32::try_from(lock).ok())
     }
 
-    fn record_written(&mut self, (worker, op): (usize, u64), place: usize) {
+    fn record_written(&mut self, (worker, op): (usize, u64), key_number: usize) {
         if self.written.len() <= worker {
             self.written.resize_with(worker + 1, Default::default);
         }
-        let (latest, places) = &mut self.written[worker];
+        let (latest, keys) = &mut self.written[worker];
         if *latest != op {
-            (*latest, *places) = (op, Vec::new());
+            (*latest, *keys) = (op, Vec::new());
         }
-        if !places.contains(&place) {
-            places.push(place);
+        if !keys.contains(&key_number) {
+            keys.push(key_number);
         }
     }
 
@@ -330,17 +327,18 @@ impl Ownership {
         }
         let author = update.now.and_then(|now| now.author);
         if author.is_some_and(|author| author.is_of(writer.0, op)) {
-            self.record_written(writer, update.place);
+            self.record_written(writer, update.key_number);
         }
-        self.pending
-            .retain(|pending| (pending.place, pending.ungranted) != (update.place, Some(writer)));
+        self.pending.retain(|pending| {
+            (pending.key_number, pending.ungranted) != (update.key_number, Some(writer))
+        });
         let is_new =
             update.before.as_ref().map(|before| before.serial) != update.now.map(|now| now.serial);
         let on_free_key = update.now.is_some_and(|now| now.on_free_key);
         let is_granted =
             (self.attempt(writer)).is_some_and(|attempt| attempt.answer == Answer::Granted);
         if is_new && !on_free_key && !is_granted {
-            self.unproven.insert(update.place, op);
+            self.unproven.insert(update.key_number, op);
         }
     }
 }
@@ -382,9 +380,9 @@ impl Checker for Ownership {
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         // A command that only prolongs a value does not change whether its writer's lock is proven.
         let is_unproven = if update.ends_value() {
-            self.unproven.remove(&update.place).is_some()
+            self.unproven.remove(&update.key_number).is_some()
         } else {
-            self.unproven.contains_key(&update.place)
+            self.unproven.contains_key(&update.key_number)
         };
         if let Some(own) = TakenValue::removed_own(at_ns, update)
             && self.is_late_release(&own)
@@ -416,7 +414,7 @@ impl Checker for Ownership {
         }
         let observations = found
             .into_iter()
-            .map(|taking| (taking.took_effect_ns, Seen::ForeignTaking(taking)));
+            .map(|taking| (taking.took_effect_ns, Observation::ForeignTaking(taking)));
         let judgement = Judgement::from_observations(observations.collect());
         let Judgement::Violated { first, .. } = &judgement else {
             return gap.map_or(judgement, Judgement::Unknown);

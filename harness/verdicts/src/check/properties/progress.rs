@@ -1,42 +1,42 @@
 //! Progress: a client that requests the lock gets it, as long as the client reaches the nodes that the lock needs.
 //!
 //! A violation is a period, longer than the bound, in which no client could hold the lock any more, while workers that
-//! reached the nodes that the lock needs wanted it. The period begins at the latest of
+//! reached the nodes that the lock needs wanted it:
 //!
-//! - the time since which the lock is wanted (see [`crate::check::progress::waiters`]);
-//! - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
-//! - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a lock
-//!   that rounds its expiry up, the TTL is a whole second.
+//! - *The beginning of the period.* The latest of
+//!   - the time since which the lock is wanted (see [`crate::check::progress::waiters`]);
+//!   - the end of every lease that could be outstanding (see [`crate::check::progress::outstanding`]);
+//!   - one TTL after any fault began or ended: until then a command that the fault delayed may have set a key. For a
+//!     lock that rounds its expiry up, the TTL is a whole second.
+//! - *Its end.* The period ends with the next grant, when no client wants the lock any more, with the next fault, or
+//!   with the run, at the first event that reports a result of the final inspection. Waiting exactly as long as the
+//!   bound is allowed. How the attempts end does not matter: a lock that refuses, fails or hangs although it has all
+//!   that it needs is not available.
+//! - *Faults.* An active fault excuses only the workers that it keeps from a quorum of the nodes (see
+//!   [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
+//!   property is `unknown`.
+//! - *The probe.* After the run, a probe that waited for the bound and was not granted counts like one more client. A
+//!   key without expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if
+//!   there was no probe. A lock may store its expiry in the value.
+//! - *Values kept alive.* A dead client's value that other clients keep alive does not count as a lease, even if the
+//!   lock of another client reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
 //!
-//! The period ends with the next grant, when no client wants the lock any more, with the next fault, or with the run,
-//! at the first event that reports a result of the final inspection. Waiting exactly as long as the bound is allowed.
-//! How the attempts end does not matter: a lock that refuses, fails or hangs although it has all that it needs is not
-//! available.
+//! Three more observations are violations:
 //!
-//! An active fault excuses only the workers that it keeps from a quorum of the nodes (see
-//! [`crate::check::progress::reach`]). If one of these waits for longer than the bound, and the fault never ends, the
-//! property is `unknown`.
+//! - *Overtaking.* Too many readers overtake a writer (see [`crate::check::progress::overtaking`]).
+//! - *Deadlocks.* Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a
+//!   violation if it outlasts the bound (see [`crate::check::progress::deadlocks`]).
+//! - *Deaths.* A client that dies without a fault can no longer get the lock or its stock. A death by a signal from
+//!   outside, or before the client was ready, is not the client's doing (see
+//!   [`crate::check::progress::client_deaths`]).
 //!
-//! After the run, a probe that waited for the bound and was not granted counts like one more client. A key without
-//! expiry that was left behind is a violation if the probe did not get the lock in spite of it, or if there was no
-//! probe. A lock may store its expiry in the value.
+//! The property is `unknown` in these cases:
 //!
-//! A dead client's value that other clients keep alive does not count as a lease, even if the lock of another client
-//! reports that it holds the lock (see [`crate::check::progress::kept_alive`]).
-//!
-//! A writer that too many readers overtake is a violation, too ([`crate::check::progress::overtaking`]).
-//!
-//! Clients that hold a lock and wait for another lock can wait for each other. Such a cycle is a violation if it
-//! outlasts the bound (see [`crate::check::progress::deadlocks`]).
-//!
-//! The death of a client without a fault is already a violation, because the client can no longer get the lock or its
-//! stock. A death by a signal from outside, or before the client was ready, is not the client's doing.
-//!
-//! A clock that is set back may keep a key alive for longer than its TTL, so with a wrong clock, waiting too long is
-//! `unknown`. The time for which the machine was stalled, or kept a runnable worker from its CPUs, does not count, and
-//! a wait that exceeds the bound only with it is `unknown`. The property is also `unknown` if attempts of workers that
-//! a fault affected left the lock in doubt for the whole wait, if a server or a worker stalled without a fault, or if a
-//! client that was supposed to be frozen or dead was running.
+//! - A wait was too long with a wrong clock. A clock that is set back may keep a key alive for longer than its TTL.
+//! - A wait exceeded the bound only with the time for which the machine was stalled, or kept a runnable worker from its
+//!   CPUs. This time does not count.
+//! - Attempts of workers that a fault affected left the lock in doubt for the whole wait.
+//! - A server or a worker stalled without a fault, or a client that was supposed to be frozen or dead was running.
 
 mod judgement;
 
@@ -47,7 +47,7 @@ use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::progress::client_deaths::ClientDeaths;
 use crate::check::progress::deadlocks::Deadlocks;
 use crate::check::progress::kept_alive::KeptAlive;
-use crate::check::progress::outstanding::WantedKey;
+use crate::check::progress::outstanding::WantedLock;
 use crate::check::progress::overtaking::Overtaking;
 use crate::check::progress::reach::Reach;
 use crate::check::progress::starvation_excuse::StarvationExcuses;
@@ -55,7 +55,9 @@ use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
 use crate::history::{Declarations, Event, EventKind, Header, Misbehaviour};
 use crate::key_history::KeyUpdate;
-use crate::timeline::{AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms, spoils_clocks};
+use crate::timeline::{
+    AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms_from_ns, ns_from_ms, spoils_clocks,
+};
 
 /// The checker.
 #[derive(Default)]
@@ -65,7 +67,7 @@ pub(in crate::check) struct Progress {
     /// Lifetime of a key according to the written expiry: the TTL, or the TTL rounded up to a whole second.
     lease_ns: u64,
     workers: usize,
-    keys: Vec<WantedKey>,
+    locks: Vec<WantedLock>,
     waiters: Waiters,
     reach: Reach,
     kept_alive: KeptAlive,
@@ -93,23 +95,23 @@ pub(in crate::check) struct Progress {
 }
 
 impl Progress {
-    /// Judges a wait for a key that has lasted from `since_ns` until now. `worker` wants the key; other clients may
+    /// Judges a wait for a lock that has lasted from `since_ns` until now. `worker` wants the lock; other clients may
     /// have wanted it before. The probe has the number after the last worker.
-    fn judge_wait(&mut self, at_ns: u64, key: u32, worker: usize, since_ns: u64) {
-        let state = &self.keys[key as usize];
+    fn judge_wait(&mut self, at_ns: u64, lock: u32, worker: usize, since_ns: u64) {
+        let state = &self.locks[lock as usize];
         if state.starved {
             return;
         }
-        if !self.reach.has_quorum(worker, key) {
+        if !self.reach.has_quorum(worker, lock) {
             // A fault keeps the client away. When the fault ends, the period starts again.
             let clear_ns = state.outstanding.clear_but_for_kept_away_ns(&self.reach);
-            return self.judge_kept_away(at_ns, key, since_ns, clear_ns);
+            return self.judge_kept_away(at_ns, lock, since_ns, clear_ns);
         }
         let clear_ns = state.outstanding.clear_since_ns(&self.reach);
-        let Some(clear_ns) = clear_ns.or_else(|| self.kept_alive_since_ns(key)) else {
+        let Some(clear_ns) = clear_ns.or_else(|| self.kept_alive_since_ns(lock)) else {
             // Commands of the last holder may still arrive.
             let idle_ns = state.outstanding.idle_since_ns();
-            return self.judge_kept_away(at_ns, key, since_ns, idle_ns);
+            return self.judge_kept_away(at_ns, lock, since_ns, idle_ns);
         };
         let from_ns = since_ns.max(clear_ns).max(self.faults_clear_ns);
         let limit_ns = from_ns.saturating_add(self.bound_ns);
@@ -119,10 +121,10 @@ impl Progress {
         if at_ns <= limit_ns.saturating_add(excused_ns) {
             if at_ns > limit_ns {
                 let stalled_ns = self.excuses.waited_ns((from_ns, at_ns), self.ttl_ns, 0);
-                let by = StarvationReason::MachineTooSlow(stalled_ns / 1_000_000);
+                let by = StarvationReason::MachineTooSlow(ms_from_ns(stalled_ns));
                 self.undecided.get_or_insert(by);
             }
-            if self.run_over && self.was_in_doubt(at_ns, key, since_ns) {
+            if self.run_over && self.was_in_doubt(at_ns, lock, since_ns) {
                 self.undecided
                     .get_or_insert(StarvationReason::AttemptsInDoubt);
             }
@@ -133,10 +135,10 @@ impl Progress {
             return;
         }
         let doubt = state.outstanding.doubt_before(from_ns);
-        let first_requested_at_ns = self.waiters.first_requested_at_ns(worker, key);
-        self.keys[key as usize].starved = true;
+        let first_requested_at_ns = self.waiters.first_requested_at_ns(worker, lock);
+        self.locks[lock as usize].starved = true;
         self.found.push(Starvation {
-            lock: key,
+            lock,
             from_ns,
             until_ns: limit_ns.saturating_add(excused_ns),
             worker: (worker < self.workers).then_some(worker),
@@ -148,24 +150,24 @@ impl Progress {
 
     /// Returns when the lock would have become free if others did not keep a dead client's value alive, or `None` if no
     /// such value blocks it.
-    fn kept_alive_since_ns(&self, key: u32) -> Option<u64> {
-        let (nodes, due_ns) = self.kept_alive.values_of_lock(key)?;
-        let is_blocked = self.reach.is_taken_away_by(&nodes, key);
+    fn kept_alive_since_ns(&self, lock: u32) -> Option<u64> {
+        let (nodes, due_ns) = self.kept_alive.values_of_lock(lock)?;
+        let is_blocked = self.reach.is_taken_away_by(&nodes, lock);
         is_blocked.then_some(due_ns)
     }
 
-    /// Judges a wait for a key while a fault keeps the client away, or delays commands that may free the lock. Apart
+    /// Judges a wait for a lock while a fault keeps the client away, or delays commands that may free the lock. Apart
     /// from the fault, the lock has been free since `free_ns`. If the fault never ends, the wait is `unknown`.
-    fn judge_kept_away(&mut self, at_ns: u64, key: u32, since_ns: u64, free_ns: Option<u64>) {
+    fn judge_kept_away(&mut self, at_ns: u64, lock: u32, since_ns: u64, free_ns: Option<u64>) {
         let since_ns = since_ns.max(self.faults_clear_ns);
         let limit_ns = free_ns.map(|free_ns| since_ns.max(free_ns).saturating_add(self.bound_ns));
-        self.keys[key as usize].kept_away |= limit_ns.is_some_and(|limit_ns| at_ns > limit_ns);
+        self.locks[lock as usize].kept_away |= limit_ns.is_some_and(|limit_ns| at_ns > limit_ns);
     }
 
     /// Returns `true` if the wait is too long when attempts without a definite answer are ignored. Those attempts may
     /// have taken the lock one after the other.
-    fn was_in_doubt(&self, at_ns: u64, key: u32, since_ns: u64) -> bool {
-        let outstanding = &self.keys[key as usize].outstanding;
+    fn was_in_doubt(&self, at_ns: u64, lock: u32, since_ns: u64) -> bool {
+        let outstanding = &self.locks[lock as usize].outstanding;
         outstanding.idle_since_ns().is_some_and(|idle_ns| {
             let from_ns = since_ns.max(idle_ns).max(self.faults_clear_ns);
             let excused_ns = self.bound_ns.saturating_add(self.lease_ns);
@@ -173,85 +175,85 @@ impl Progress {
         })
     }
 
-    /// Judges the waits of the clients that are requesting this key: the common wait of those that reach what the lock
-    /// needs, and the longest wait of the others. Returns early unless the key was idle for longer than the bound.
-    fn judge_key(&mut self, at_ns: u64, key: u32) {
-        let outstanding = &self.keys[key as usize].outstanding;
+    /// Judges the waits of the clients that are requesting this lock: the common wait of those that reach what the lock
+    /// needs, and the longest wait of the others. Returns early unless the lock was idle for longer than the bound.
+    fn judge_lock(&mut self, at_ns: u64, lock: u32) {
+        let outstanding = &self.locks[lock as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
         if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
             return;
         }
-        self.recount(key);
-        let longest = self.waiters.longest(key, true).map(|(worker, _)| worker);
-        let reaching = longest.zip(self.waiters.wanted_since_ns(key));
-        let kept_away = self.waiters.longest(key, false);
+        self.recount(lock);
+        let longest = self.waiters.longest(lock, true).map(|(worker, _)| worker);
+        let reaching = longest.zip(self.waiters.wanted_since_ns(lock));
+        let kept_away = self.waiters.longest(lock, false);
         for (worker, since_ns) in reaching.into_iter().chain(kept_away) {
-            self.judge_wait(at_ns, key, worker, since_ns);
+            self.judge_wait(at_ns, lock, worker, since_ns);
         }
     }
 
     /// Recounts the waiters that reach what they need. Without an active fault, all of them do.
-    fn recount(&mut self, key: u32) {
+    fn recount(&mut self, lock: u32) {
         let reach = &self.reach;
         if reach.is_obstructed() {
-            let reaches = |worker| reach.has_quorum(worker, key);
-            self.waiters.recount(key, reaches);
+            let reaches = |worker| reach.has_quorum(worker, lock);
+            self.waiters.recount(lock, reaches);
         }
     }
 
     /// Judges the wait of the client whose attempt is being denied, even if each of its attempts ends without a
     /// definite answer.
     fn judge_denied(&mut self, at_ns: u64, attempt: &Attempt) {
-        let (worker, key) = (attempt.worker, attempt.lock);
-        // Return early unless the key was idle for longer than the bound.
-        let held_until_ns = self.keys[key as usize].outstanding.held_until_ns();
+        let (worker, lock) = (attempt.worker, attempt.lock);
+        // Return early unless the lock was idle for longer than the bound.
+        let held_until_ns = self.locks[lock as usize].outstanding.held_until_ns();
         let idle_since_ns = held_until_ns.max(self.faults_clear_ns);
         if at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
             return;
         }
-        self.recount(key);
-        let since_ns = if self.reach.has_quorum(worker, key) {
-            self.waiters.wanted_since_ns(key)
+        self.recount(lock);
+        let since_ns = if self.reach.has_quorum(worker, lock) {
+            self.waiters.wanted_since_ns(lock)
         } else {
-            self.waiters.first_requested_at_ns(worker, key)
+            self.waiters.first_requested_at_ns(worker, lock)
         };
         if let Some(since_ns) = since_ns {
-            self.judge_wait(at_ns, key, worker, since_ns);
+            self.judge_wait(at_ns, lock, worker, since_ns);
         }
     }
 
-    fn judge_all_keys(&mut self, at_ns: u64) {
-        for key in 0..self.keys.len() {
-            self.judge_key(at_ns, key as u32);
+    fn judge_all_locks(&mut self, at_ns: u64) {
+        for lock in 0..self.locks.len() {
+            self.judge_lock(at_ns, lock as u32);
         }
     }
 
     fn run_over(&mut self, at_ns: u64) {
         if !self.run_over {
             self.run_over = true;
-            self.judge_all_keys(at_ns);
+            self.judge_all_locks(at_ns);
             self.with_deadlocks(|deadlocks, stalled_ns| deadlocks.run_over(at_ns, stalled_ns));
             self.waiters.forget_all();
             // If a worker could not be stopped, its commands after this event still count.
             let ended_ns = at_ns.max(self.last_change_ns);
-            for state in &mut self.keys {
+            for state in &mut self.locks {
                 state.outstanding.workers_ended(ended_ns);
             }
         }
     }
 
-    fn probed(&mut self, at_ns: u64, key: u32, granted: bool, waited_ms: u64) {
-        let known = &mut self.keys[key as usize].probe_granted;
+    fn probed(&mut self, at_ns: u64, lock: u32, granted: bool, waited_ms: u64) {
+        let known = &mut self.locks[lock as usize].probe_granted;
         *known = Some(known.unwrap_or(false) || granted);
         if granted {
             return;
         }
         let before = self.found.len();
-        let starved = self.keys[key as usize].starved;
-        if ms(waited_ms) >= self.bound_ns {
+        let starved = self.locks[lock as usize].starved;
+        if ns_from_ms(waited_ms) >= self.bound_ns {
             // For the probe, a wait exactly as long as the bound is too long, so one nanosecond is added.
-            let since_ns = at_ns.saturating_sub(ms(waited_ms));
-            self.judge_wait(at_ns.saturating_add(1), key, self.workers, since_ns);
+            let since_ns = at_ns.saturating_sub(ns_from_ms(waited_ms));
+            self.judge_wait(at_ns.saturating_add(1), lock, self.workers, since_ns);
         }
         if self.found.len() == before && !starved {
             self.undecided.get_or_insert(StarvationReason::ProbeBlocked);
@@ -262,11 +264,11 @@ impl Progress {
     fn restart(&mut self, at_ns: u64) {
         self.faults_clear_ns = at_ns.saturating_add(self.lease_ns);
         self.deadlocks.restart(self.faults_clear_ns);
-        for state in &mut self.keys {
+        for state in &mut self.locks {
             state.outstanding.forgive();
             state.kept_away = false;
         }
-        let reaches = |worker, key| self.reach.has_quorum(worker, key);
+        let reaches = |worker, lock| self.reach.has_quorum(worker, lock);
         self.waiters.restart(at_ns, reaches);
     }
 
@@ -276,7 +278,7 @@ impl Progress {
         if !stall.is_long(self.ttl_ns) {
             return self.excuses.record_short_stall(stall);
         }
-        self.judge_all_keys(stall.until_ns);
+        self.judge_all_locks(stall.until_ns);
         let withdrawn = self.withdraw(stall.from_ns, stall.until_ns);
         if withdrawn.is_some() {
             self.stall.get_or_insert(stall.reason());
@@ -287,11 +289,11 @@ impl Progress {
     /// Withdraws the findings about waits that overlap this span. Returns the time at which the first of these waits
     /// began, or `None` if there were no such findings.
     fn withdraw(&mut self, from_ns: u64, until_ns: u64) -> Option<u64> {
-        let (keys, mut since_ns) = (&mut self.keys, None);
+        let (locks, mut since_ns) = (&mut self.locks, None);
         self.found.retain(|found| {
             let rests_on_it = from_ns <= found.until_ns && found.from_ns <= until_ns;
             if rests_on_it {
-                keys[found.lock as usize].starved = false;
+                locks[found.lock as usize].starved = false;
                 since_ns = since_ns.into_iter().chain([found.from_ns]).min();
             }
             !rests_on_it
@@ -303,10 +305,10 @@ impl Progress {
     /// that overlap the wait, and judges clients that are still waiting again.
     fn cpu_wait_reported(&mut self, since_ns: u64, at_ns: u64) {
         if let Some(wanted_ns) = self.withdraw(since_ns, at_ns) {
-            let waited_ms = self.excuses.delayed_ns(wanted_ns, at_ns) / 1_000_000;
+            let waited_ms = ms_from_ns(self.excuses.delayed_ns(wanted_ns, at_ns));
             let by = StarvationReason::MachineTooSlow(waited_ms);
             self.undecided.get_or_insert(by);
-            self.judge_all_keys(at_ns);
+            self.judge_all_locks(at_ns);
         }
     }
 }
@@ -326,14 +328,14 @@ impl Checker for Progress {
             min_hold_ms,
             lease_margin_ms,
         } = header.declares;
-        let bound_ns = ms(header.progress_within_ms.saturating_add(min_hold_ms));
-        let lease_ns = ms(header.ttl_ms.saturating_add(lease_margin_ms));
+        let bound_ns = ns_from_ms(header.progress_within_ms.saturating_add(min_hold_ms));
+        let lease_ns = ns_from_ms(header.ttl_ms.saturating_add(lease_margin_ms));
         Progress {
             bound_ns,
-            ttl_ns: ms(header.ttl_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
             lease_ns,
             workers: header.workers,
-            keys: WantedKey::all(header),
+            locks: WantedLock::all(header),
             waiters: Waiters::new(header.workers, header.keys.len(), bound_ns),
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
@@ -349,8 +351,8 @@ impl Checker for Progress {
         self.deaths.step(attempt, step);
         self.kept_alive.step(attempt, step);
         self.overtaking.step(at_ns, attempt, step);
-        let key = attempt.lock;
-        if key as usize >= self.keys.len() {
+        let lock = attempt.lock;
+        if lock as usize >= self.locks.len() {
             return;
         }
         self.with_deadlocks(|deadlocks, stalled_ns| {
@@ -361,7 +363,7 @@ impl Checker for Progress {
         self.lease_ns = self.lease_ns.max(self.ttl_ns);
         match step {
             Step::Requested => {
-                let reaches = self.reach.has_quorum(attempt.worker, key);
+                let reaches = self.reach.has_quorum(attempt.worker, lock);
                 self.waiters.requested(at_ns, attempt, reaches);
             }
             Step::Denied(denial) => {
@@ -372,21 +374,21 @@ impl Checker for Progress {
                 self.judge_denied(at_ns, attempt);
                 self.waiters.denied(at_ns, attempt);
                 if !denial.is_definite() {
-                    self.judge_key(at_ns, key);
+                    self.judge_lock(at_ns, lock);
                 }
             }
             Step::Begun | Step::Gone => {
-                self.judge_key(at_ns, key);
+                self.judge_lock(at_ns, lock);
                 self.waiters.satisfied(attempt);
                 if step == Step::Begun {
-                    self.keys[key as usize].starved = false;
+                    self.locks[lock as usize].starved = false;
                 }
             }
             // The lock may have become free before its release was answered.
-            Step::Answered { .. } => self.judge_key(at_ns, key),
+            Step::Answered { .. } => self.judge_lock(at_ns, lock),
             Step::LeaseMoved { .. } | Step::Acted | Step::Ended(_) => {}
         }
-        let outstanding = &mut self.keys[key as usize].outstanding;
+        let outstanding = &mut self.locks[lock as usize].outstanding;
         outstanding.step(at_ns, attempt, step, &self.reach);
     }
 
@@ -397,7 +399,7 @@ impl Checker for Progress {
         self.overtaking.event(event);
         self.deaths.event(event);
         if let EventKind::FaultBegan { .. } | EventKind::FaultEnded { .. } = event.what {
-            self.judge_all_keys(at_ns);
+            self.judge_all_locks(at_ns);
             self.reach.event(at_ns, &event.what);
             self.restart(at_ns);
         }
@@ -420,13 +422,13 @@ impl Checker for Progress {
                 granted,
                 waited_ms,
                 ..
-            } if (*key as usize) < self.keys.len() => {
-                self.run_over(at_ns.saturating_sub(ms(*waited_ms)));
+            } if (*key as usize) < self.locks.len() => {
+                self.run_over(at_ns.saturating_sub(ns_from_ms(*waited_ms)));
                 self.probed(at_ns, *key, *granted, *waited_ms);
             }
             EventKind::KeyLeft { key, ttl_ms, .. } => {
                 self.run_over(at_ns);
-                if let Some(state) = self.keys.get_mut(*key as usize) {
+                if let Some(state) = self.locks.get_mut(*key as usize) {
                     state.record_left(at_ns, *ttl_ms);
                 }
             }
@@ -444,15 +446,15 @@ impl Checker for Progress {
         if update.command().is_some_and(|by| by.worker < self.workers) {
             self.last_change_ns = at_ns;
             if self.run_over {
-                let all = self.keys.iter_mut();
-                all.for_each(|key| key.outstanding.still_working(at_ns));
+                let all = self.locks.iter_mut();
+                all.for_each(|lock| lock.outstanding.still_working(at_ns));
             }
         }
         if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
-            let written_ns = ms(u64::try_from(ttl_ms).unwrap_or(0));
+            let written_ns = ns_from_ms(u64::try_from(ttl_ms).unwrap_or(0));
             if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
                 self.lease_ns = written_ns;
-                for state in &mut self.keys {
+                for state in &mut self.locks {
                     state.outstanding.rounded_up(written_ns);
                 }
             }
@@ -461,12 +463,12 @@ impl Checker for Progress {
 
     fn finish(mut self, timeline: &Timeline<'_>) -> Judgement {
         self.run_over(self.latest_ns);
-        if self.keys.iter().any(|key| key.kept_away) {
+        if self.locks.iter().any(|lock| lock.kept_away) {
             self.undecided
                 .get_or_insert(StarvationReason::NodesOutOfReach);
         }
-        let keys = self.keys.iter().zip(0..);
-        let left = keys.filter_map(|(state, key)| state.unexpiring(key));
+        let locks = self.locks.iter().zip(0..);
+        let left = locks.filter_map(|(state, lock)| state.unexpiring(lock));
         self.found.extend(left);
         let deaths = std::mem::take(&mut self.deaths);
         let mut cycles = self.deadlocks.take_found();

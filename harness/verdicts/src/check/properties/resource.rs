@@ -7,14 +7,14 @@
 //! change and the other half after it ([`crate::check::torn_reads`]), or if a writer overwrites another writer's
 //! change.
 //!
-//! Each key is judged separately, from the accesses as they happen and from the final count:
+//! Each stock is judged separately, from the accesses as they happen and from the final count:
 //!
 //! - A change that leaves the stock below zero, or sells more units than there were, is a violation at that time (one
 //!   violation if it does both). So is an access that finds the stock below zero and lower than any access before.
 //! - At the end, `sold + left` must equal the initial stock, and `sold` must not exceed it. Only this check finds an
 //!   absolute update (`write`) that overwrites another update.
 //!
-//! A history without a final count of every key does not decide the property, unless it shows a violation. The lowest
+//! A history without a final count of every stock does not decide the property, unless it shows a violation. The lowest
 //! observed stock shows how many units are gone at least; more sales than that mean a lost update. The last change is
 //! not enough, because simultaneous changes may be recorded in either order. An access that the resource refused
 //! (`fenced-off`) changed nothing.
@@ -23,7 +23,7 @@ use picklock_scenarios::LockKind;
 
 use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
-use crate::check::finding::{Judgement, Seen, WrongStock};
+use crate::check::finding::{Judgement, Observation, WrongStock};
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::torn_reads::TornReads;
 use crate::history::{Event, EventKind, Header};
@@ -40,8 +40,8 @@ struct Stock {
 /// The checker.
 pub(in crate::check) struct Resource {
     start: i64,
-    keys: Vec<Stock>,
-    found: Vec<(u64, Seen)>,
+    stocks: Vec<Stock>,
+    found: Vec<(u64, Observation)>,
     latest_ns: u64,
     kind: LockKind,
     /// The number of permits, and 1 for a lock with one holder.
@@ -59,51 +59,52 @@ pub(in crate::check) struct Resource {
 #[derive(Debug, Clone, Copy)]
 struct Inside {
     op: u64,
-    key: u32,
+    lock: u32,
     /// The number of its permits.
     weight: u32,
 }
 
 impl Resource {
     /// Records the stock that an access found. A stock below zero is one violation, not one per access.
-    fn record_stock(&mut self, at_ns: u64, op: u64, key: u32, left: i64) {
-        let Some(stock) = self.keys.get_mut(key as usize) else {
+    fn record_stock(&mut self, at_ns: u64, op: u64, lock: u32, left: i64) {
+        let Some(stock) = self.stocks.get_mut(lock as usize) else {
             return;
         };
         let is_new_low = left < stock.lowest;
         stock.lowest = stock.lowest.min(left);
         if left < 0 && is_new_low {
             let sold = stock.sold;
-            self.violated(at_ns, key, Some(op), (sold, left));
+            self.violated(at_ns, lock, Some(op), (sold, left));
         }
     }
 
-    fn changed(&mut self, at_ns: u64, op: u64, key: u32, from: i64, to: i64) {
-        self.record_stock(at_ns, op, key, from);
+    fn changed(&mut self, at_ns: u64, op: u64, lock: u32, from: i64, to: i64) {
+        self.record_stock(at_ns, op, lock, from);
         let start = self.start;
-        let Some(stock) = self.keys.get_mut(key as usize) else {
+        let Some(stock) = self.stocks.get_mut(lock as usize) else {
             return;
         };
         stock.sold += 1;
         stock.lowest = stock.lowest.min(to);
         if to < 0 || stock.sold > start {
             let sold = stock.sold;
-            self.violated(at_ns, key, Some(op), (sold, to));
+            self.violated(at_ns, lock, Some(op), (sold, to));
         }
     }
 
     /// Lets a client in, which uses as many slots of the resource as it has permits.
-    fn enter(&mut self, at_ns: u64, op: u64, key: u32) {
+    fn enter(&mut self, at_ns: u64, op: u64, lock: u32) {
         let known = self.weights.iter().find(|(known, _)| *known == op);
         let weight = known.map_or(1, |(_, weight)| *weight);
-        let others = || self.inside.iter().filter(|other| other.key == key);
+        let others = || self.inside.iter().filter(|other| other.lock == lock);
         let used: u64 = others().map(|other| u64::from(other.weight)).sum();
         if used + u64::from(weight) > u64::from(self.capacity) {
             let holders = others().map(|other| other.op).collect();
             let later = op;
-            self.found.push((at_ns, Seen::Overlap { holders, later }));
+            self.found
+                .push((at_ns, Observation::Overlap { holders, later }));
         }
-        self.inside.push(Inside { op, key, weight });
+        self.inside.push(Inside { op, lock, weight });
     }
 
     /// Records how many permits an attempt takes.
@@ -114,40 +115,40 @@ impl Resource {
         self.weights[attempt.worker] = (attempt.op, attempt.weight);
     }
 
-    /// Judges the final count of one key.
-    fn judge_count(&mut self, at_ns: u64, key: u32, sold: i64, left: i64) {
+    /// Judges the final count of the stock of one lock.
+    fn judge_count(&mut self, at_ns: u64, lock: u32, sold: i64, left: i64) {
         let is_wrong = left < 0 || sold > self.start || sold.saturating_add(left) != self.start;
-        let is_known = self.keys.get_mut(key as usize).is_none_or(|key| {
-            key.counted = true;
-            key.violated
+        let is_known = self.stocks.get_mut(lock as usize).is_none_or(|stock| {
+            stock.counted = true;
+            stock.violated
         });
         if is_wrong && !is_known {
-            self.violated(at_ns, key, None, (sold, left));
+            self.violated(at_ns, lock, None, (sold, left));
         }
     }
 
-    fn violated(&mut self, at_ns: u64, key: u32, op: Option<u64>, (sold, left): (i64, i64)) {
-        self.keys[key as usize].violated = true;
+    fn violated(&mut self, at_ns: u64, lock: u32, op: Option<u64>, (sold, left): (i64, i64)) {
+        self.stocks[lock as usize].violated = true;
         let stock = WrongStock {
-            lock: key,
+            lock,
             op,
             sold,
             left,
         };
-        self.found.push((at_ns, Seen::WrongStock(stock)));
+        self.found.push((at_ns, Observation::WrongStock(stock)));
     }
 
-    /// Judges the keys without a final count by their lowest stock. Returns how many such keys there are.
+    /// Judges the stocks without a final count by their lowest value. Returns how many such stocks there are.
     fn judge_uncounted(&mut self) -> usize {
         let mut undecided = 0;
-        for key in 0..self.keys.len() {
-            let stock = self.keys[key];
+        for lock in 0..self.stocks.len() {
+            let stock = self.stocks[lock];
             if stock.counted {
                 continue;
             }
             undecided += 1;
             if stock.sold.saturating_add(stock.lowest) > self.start {
-                self.judge_count(self.latest_ns, key as u32, stock.sold, stock.lowest);
+                self.judge_count(self.latest_ns, lock as u32, stock.sold, stock.lowest);
             }
         }
         undecided
@@ -172,7 +173,7 @@ impl Checker for Resource {
         };
         Resource {
             start,
-            keys: vec![stock; header.keys.len()],
+            stocks: vec![stock; header.keys.len()],
             found: Vec::new(),
             latest_ns: 0,
             kind: header.kind,
@@ -219,8 +220,8 @@ impl Checker for Resource {
             EventKind::End {
                 stock_left, sold, ..
             } => {
-                for (key, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
-                    self.judge_count(event.at_ns, key as u32, *sold, *left);
+                for (lock, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
+                    self.judge_count(event.at_ns, lock as u32, *sold, *left);
                 }
             }
             _ => {}

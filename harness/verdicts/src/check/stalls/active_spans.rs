@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{Event, EventKind};
-use crate::timeline::{Attempt, Step, ms};
+use crate::timeline::{Attempt, Step, ns_from_ms};
 
 use crate::check::inconclusive::{self, InconclusiveReason};
 
@@ -137,7 +137,7 @@ impl ActiveSpans {
         late_ms: u64,
     ) -> Option<InconclusiveReason> {
         let fault = self.faults.get(&id)?;
-        let due_ns = at_ns.saturating_sub(ms(late_ms));
+        let due_ns = at_ns.saturating_sub(ns_from_ms(late_ms));
         let left_too_early = fault.left_ns.is_some_and(|left_ns| left_ns >= due_ns);
         let mut holds = self.holds.iter();
         let mut is_held = || holds.any(|((worker, _), begun)| fault.meets(*worker, *begun));

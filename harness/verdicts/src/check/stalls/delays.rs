@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{EventKind, History};
-use crate::timeline::ms;
+use crate::timeline::ns_from_ms;
 
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
@@ -101,7 +101,7 @@ impl Delays {
                 took_ms, waiting, ..
             } = event.what
             {
-                let span = (event.at_ns.saturating_sub(ms(took_ms)), event.at_ns);
+                let span = (event.at_ns.saturating_sub(ns_from_ms(took_ms)), event.at_ns);
                 match waiting {
                     Some(worker) => own.entry(worker).or_default().push(span),
                     None => all.push(span),

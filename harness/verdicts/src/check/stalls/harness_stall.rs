@@ -5,7 +5,7 @@
 //! `stall_correction.rs` decides which violations rest on the stall.
 
 use crate::history::{Event, EventKind, Header};
-use crate::timeline::ms;
+use crate::timeline::ns_from_ms;
 
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::active_spans::ActiveSpans;
@@ -31,7 +31,7 @@ impl HarnessStall {
     pub(in crate::check) fn from_event(event: &Event) -> Option<Self> {
         match event.what {
             EventKind::HarnessStalled { late_ms } => Some(HarnessStall {
-                from_ns: event.at_ns.saturating_sub(ms(late_ms)),
+                from_ns: event.at_ns.saturating_sub(ns_from_ms(late_ms)),
                 until_ns: event.at_ns,
                 length_ms: late_ms,
             }),

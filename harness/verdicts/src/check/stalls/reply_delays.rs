@@ -4,7 +4,7 @@
 //! the writing of the value until the later attempt was requested.
 
 use crate::history::{Event, EventKind, History};
-use crate::timeline::{is_instantaneous, ms};
+use crate::timeline::{includes, is_instantaneous, ns_from_ms};
 
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
@@ -74,7 +74,7 @@ impl ReplyDelays {
                 } else {
                     u64::MAX
                 },
-                delay_ns: ms(delay_ms.unwrap_or(0)),
+                delay_ns: ns_from_ms(delay_ms.unwrap_or(0)),
             }),
             EventKind::FaultEnded { id } => {
                 let mut begun = self.0.iter_mut().rev();
@@ -141,7 +141,7 @@ impl ReplyDelays {
 
 impl ReplyDelay {
     fn affects(&self, worker: usize) -> bool {
-        self.workers.is_empty() || self.workers.contains(&worker)
+        includes(&self.workers, worker)
     }
 }
 
@@ -171,15 +171,15 @@ mod tests {
             (650, EventKind::FaultEnded { id: 1 }),
             (2000, began(2, "evict", &[], None)),
         ] {
-            let at_ns = ms(at_ms);
+            let at_ns = ns_from_ms(at_ms);
             delays.event(&Event { at_ns, what });
         }
         // The node answered as soon as it ran again, before the next request.
-        assert!(!delays.can_bridge(0, ms(500), ms(510)));
-        assert!(delays.can_bridge(0, ms(500), ms(500)));
-        assert!(delays.can_bridge(0, ms(700), ms(690)));
-        assert!(delays.can_bridge(1, ms(620), ms(900)));
-        assert!(!delays.can_bridge(0, ms(620), ms(900)));
-        assert!(!delays.can_bridge(0, ms(2000), ms(2001)));
+        assert!(!delays.can_bridge(0, ns_from_ms(500), ns_from_ms(510)));
+        assert!(delays.can_bridge(0, ns_from_ms(500), ns_from_ms(500)));
+        assert!(delays.can_bridge(0, ns_from_ms(700), ns_from_ms(690)));
+        assert!(delays.can_bridge(1, ns_from_ms(620), ns_from_ms(900)));
+        assert!(!delays.can_bridge(0, ns_from_ms(620), ns_from_ms(900)));
+        assert!(!delays.can_bridge(0, ns_from_ms(2000), ns_from_ms(2001)));
     }
 }

@@ -4,7 +4,7 @@
 //! stall, so no violation may rest on a stall, and no property is `held` in a run with a long stall.
 
 use crate::history::{Event, EventKind, Header};
-use crate::timeline::ms;
+use crate::timeline::{ms_from_ns, ns_from_ms};
 
 use crate::check::inconclusive::{Component, InconclusiveReason};
 use crate::check::stalls::thresholds::LONG_STALL;
@@ -59,7 +59,7 @@ impl Stall {
     pub(in crate::check) fn reason(&self) -> InconclusiveReason {
         InconclusiveReason::UnexpectedStall {
             who: self.who,
-            stalled_ms: (self.until_ns - self.from_ns) / 1_000_000,
+            stalled_ms: ms_from_ns(self.until_ns - self.from_ns),
             until_ns: self.until_ns,
             count: 1,
         }
@@ -79,7 +79,7 @@ pub(in crate::check) struct LongStalls {
 impl LongStalls {
     pub(in crate::check) fn new(header: &Header) -> Self {
         LongStalls {
-            ttl_ns: ms(header.ttl_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
             ..LongStalls::default()
         }
     }

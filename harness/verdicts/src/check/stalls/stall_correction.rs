@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{EventKind, History};
-use crate::timeline::{Attempt, AttemptTracker, Hold, Step, overlap};
+use crate::timeline::{Attempt, AttemptTracker, Hold, Step, ms_from_ns, overlap};
 
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::delays::{Delays, stalled_ns};
@@ -273,7 +273,7 @@ impl ShortenedHold {
             },
             DelayCause::HarnessStall => InconclusiveReason::HoldExtendedByStall {
                 worker: self.worker,
-                lost_ms: self.lost_ns / 1_000_000,
+                lost_ms: ms_from_ns(self.lost_ns),
                 until_ns: self.until_ns,
             },
         }

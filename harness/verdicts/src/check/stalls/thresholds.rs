@@ -2,6 +2,9 @@
 //!
 //! Almost all of them scale with the lease. Other modules of the checkers use these constants, and no literal fractions
 //! of the lease.
+//!
+//! The same numbers are in words in `history/event.rs`, `docs/verdicts.md` (*What a disturbance excuses*, *Once*),
+//! `explain/claims.md`, `scenarios/explain/late-extension.md` and `tests/histories/README.md`.
 
 use crate::history::{LeaseFraction, RECORDED_DELAY};
 

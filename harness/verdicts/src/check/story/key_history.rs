@@ -9,7 +9,7 @@ use crate::check::causes::ending_command::late_release;
 use crate::check::causes::facts::Facts;
 use crate::history::KeyCommand;
 use crate::key_history::{SpanEnd, ValueSpan, shares_element};
-use crate::timeline::{Hold, holds_back, ms};
+use crate::timeline::{Hold, holds_back, ns_from_ms};
 
 /// Maximum number of characters of a value to show.
 const MAX_VALUE_LENGTH: usize = 12;
@@ -111,7 +111,7 @@ pub(super) fn written_values(
 
 /// Formats a TTL. A negative one counts as 0.
 fn ttl(ttl_ms: i64) -> String {
-    length(ms(u64::try_from(ttl_ms).unwrap_or(0)))
+    length(ns_from_ms(u64::try_from(ttl_ms).unwrap_or(0)))
 }
 
 /// Shortens a value for a story.

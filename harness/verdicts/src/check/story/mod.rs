@@ -14,9 +14,9 @@ use picklock_scenarios::LockKind;
 use crate::history::{EndedBy, EventKind};
 
 use super::finding::{ClientDeath, Deadlock, StaleToken, Starvation, Taking, WrongStock};
-use crate::check::causes::facts::{Facts, Found, OutsideFault, Overlap, Taken};
+use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservation, Taken};
 use crate::check::stalls::thresholds::USED_AT_GRANT;
-use crate::timeline::{Hold, Lease, ms};
+use crate::timeline::{Hold, Lease, ns_from_ms};
 use draft::{Draft, Story};
 use kept_out::describe_blocked_lock;
 use key_history::{ran_out_ns, taken_with, written_values};
@@ -27,30 +27,30 @@ pub(super) use unserved::{kept_out_without_expiry, unserved};
 /// Returns the story of a violation.
 pub(super) fn story(facts: &Facts<'_>) -> Story {
     let mut draft = Draft::new(facts);
-    match &facts.found {
-        Found::Nothing => {}
-        Found::ForeignTaking(taken) => describe_foreign_taking(&mut draft, taken),
-        Found::StaleToken {
+    match &facts.about {
+        ResolvedObservation::Nothing => {}
+        ResolvedObservation::ForeignTaking(taken) => describe_foreign_taking(&mut draft, taken),
+        ResolvedObservation::StaleToken {
             stale,
             hold,
             before,
         } => describe_stale_token(&mut draft, stale, *hold, *before),
-        Found::Overlap(holds) => describe_overlap(&mut draft, holds),
-        Found::WrongStock {
+        ResolvedObservation::Overlap(holds) => describe_overlap(&mut draft, holds),
+        ResolvedObservation::WrongStock {
             stock,
             sellers,
             outside,
             ..
         } => describe_wrong_stock(&mut draft, stock, sellers.as_ref(), outside.as_ref()),
-        Found::ClientDeath(death) => describe_client_death(&mut draft, death),
-        Found::Deadlock(deadlock) => describe_deadlock(&mut draft, deadlock),
-        Found::Attempts {
+        ResolvedObservation::ClientDeath(death) => describe_client_death(&mut draft, death),
+        ResolvedObservation::Deadlock(deadlock) => describe_deadlock(&mut draft, deadlock),
+        ResolvedObservation::Attempts {
             ops,
             holds,
             statement,
             ..
         } => describe_false_claim(&mut draft, ops, holds, statement),
-        Found::Starvation { starvation, last } => {
+        ResolvedObservation::Starvation { starvation, last } => {
             describe_starvation(&mut draft, starvation, *last);
         }
     }
@@ -61,18 +61,20 @@ pub(super) fn story(facts: &Facts<'_>) -> Story {
 /// names.
 fn summary(facts: &Facts<'_>) -> String {
     let lock = &facts.lock;
-    match &facts.found {
-        Found::Nothing => String::new(),
-        Found::ForeignTaking(taken) if taken.taking.how == Taking::Prolonged => {
+    match &facts.about {
+        ResolvedObservation::Nothing => String::new(),
+        ResolvedObservation::ForeignTaking(taken) if taken.taking.how == Taking::Prolonged => {
             format!("a renewal kept {lock} alive that belonged to another client")
         }
-        Found::ForeignTaking(_) => format!("a command took {lock} away from its owner"),
-        Found::StaleToken { stale, .. } => format!(
+        ResolvedObservation::ForeignTaking(_) => {
+            format!("a command took {lock} away from its owner")
+        }
+        ResolvedObservation::StaleToken { stale, .. } => format!(
             "a fencing token did not grow: {} came after {}",
             stale.fence, stale.highest
         ),
-        Found::Overlap(overlap) => summary_of_overlap(facts, overlap),
-        Found::WrongStock { stock, .. } if stock.left < 0 => {
+        ResolvedObservation::Overlap(overlap) => summary_of_overlap(facts, overlap),
+        ResolvedObservation::WrongStock { stock, .. } if stock.left < 0 => {
             let of_stock = match facts.history.header.keys.len() {
                 0 | 1 => String::new(),
                 _ => format!(" of {}", facts.stock),
@@ -82,11 +84,11 @@ fn summary(facts: &Facts<'_>) -> String {
                 units => format!("{units} units{of_stock} were sold twice"),
             }
         }
-        Found::WrongStock { stock, .. } => format!(
+        ResolvedObservation::WrongStock { stock, .. } => format!(
             "{} sold and {} left do not add up to a stock of {}",
             stock.sold, stock.left, facts.history.header.stock_start
         ),
-        Found::Starvation { starvation, .. } => {
+        ResolvedObservation::Starvation { starvation, .. } => {
             match starvation.until_ns.saturating_sub(starvation.from_ns) {
                 0 if starvation.has_unexpiring_key => {
                     format!("a key of {lock} that never expires was left behind")
@@ -98,16 +100,16 @@ fn summary(facts: &Facts<'_>) -> String {
                 }
             }
         }
-        Found::ClientDeath(death) => format!(
+        ResolvedObservation::ClientDeath(death) => format!(
             "the process of worker {} ended without a fault",
             death.worker
         ),
-        Found::Deadlock(deadlock) => format!(
+        ResolvedObservation::Deadlock(deadlock) => format!(
             "{} clients waited for each other for {}",
             deadlock.waits.len(),
             length(facts.at_ns.saturating_sub(deadlock.closed_ns))
         ),
-        Found::Attempts { statement, .. } => (*statement).to_owned(),
+        ResolvedObservation::Attempts { statement, .. } => (*statement).to_owned(),
     }
 }
 
@@ -456,7 +458,7 @@ fn describe_aftermath(draft: &mut Draft<'_>, of_key: u32) {
                 waited_ms,
                 permits,
             } if key == of_key => {
-                let waited = length(ms(waited_ms));
+                let waited = length(ns_from_ms(waited_ms));
                 match permits {
                     None => {
                         let text =

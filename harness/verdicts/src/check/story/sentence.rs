@@ -3,6 +3,7 @@
 use picklock_scenarios::StockFault;
 
 use crate::history::{Belated, EventKind, Header};
+use crate::timeline::ms_from_ns;
 
 /// The importance of a sentence. If there are too many sentences, the least important ones are omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +22,7 @@ pub(super) enum Weight {
 
 /// Formats a time in nanoseconds since the run began: `0.812 s`.
 pub(super) fn clock(at_ns: u64) -> String {
-    let milliseconds = at_ns / 1_000_000;
+    let milliseconds = ms_from_ns(at_ns);
     format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }
 
@@ -30,9 +31,9 @@ pub(super) fn length(ns: u64) -> String {
     match ns {
         0..1000 => format!("{ns} ns"),
         1000..1_000_000 => format!("{} µs", ns / 1000),
-        1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
+        1_000_000..1_000_000_000 => format!("{} ms", ms_from_ns(ns)),
         _ => {
-            let milliseconds = ns / 1_000_000;
+            let milliseconds = ms_from_ns(ns);
             let digits = format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000);
             format!("{} s", digits.trim_end_matches('0').trim_end_matches('.'))
         }

@@ -5,7 +5,7 @@
 use crate::check::causes::evidence::Evidence;
 use crate::history::EventKind;
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{Hold, HoldEnd, ms};
+use crate::timeline::{Hold, HoldEnd, ns_from_ms};
 
 use super::sentence::length;
 
@@ -25,7 +25,7 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
         .flatten()
         .collect::<Vec<String>>()
         .join(" and ");
-    let bound = length(ms(evidence.history.header.progress_within_ms));
+    let bound = length(ns_from_ms(evidence.history.header.progress_within_ms));
     let text = format!("no client waited longer than {bound} for a lock that was free; {denied}");
     match longest_hold(evidence) {
         Some((hold, end_ns)) => format!("{text}, and {}", describe_hold(evidence, hold, end_ns)),
@@ -57,7 +57,7 @@ pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Opti
 /// Returns the longest hold and its end, if it lasted longer than a client may wait for a free lock. A hold without a
 /// release counts until the workers were ended.
 fn longest_hold<'a>(evidence: &'a Evidence<'_>) -> Option<(&'a Hold, u64)> {
-    let bound_ns = ms(evidence.history.header.progress_within_ms);
+    let bound_ns = ns_from_ms(evidence.history.header.progress_within_ms);
     let mut latest_first = evidence.history.events.iter().rev();
     let workers_ended_ns = latest_first.find_map(|event| match event.what {
         EventKind::CommandsSent { .. } => Some(event.at_ns),

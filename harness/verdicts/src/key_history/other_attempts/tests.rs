@@ -111,12 +111,12 @@ fn value_passed_on_by_a_release_belongs_to_the_queued_client() {
 /// attempt passes the lock on to the client's own earlier attempt, which no longer waits.
 #[test]
 fn token_queued_by_a_late_command_belongs_to_its_own_attempt() {
-    for (booked_on, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
+    for (attributed_to, phase) in [(1, Phase::Idle), (2, Phase::Acquire)] {
         let all = vec![
             acquire(0, 1, 0),
             EventKind::Refused { worker: 0, op: 1 },
             acquire(0, 2, 0),
-            change(0, booked_on, phase, 1, Some("{token-a}")),
+            change(0, attributed_to, phase, 1, Some("{token-a}")),
             change(0, 2, Phase::Acquire, 1, Some("{token-a, token-b}")),
             change(0, 2, Phase::Acquire, 0, Some("token-b")),
             granted(0, 2, "token-b"),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Event, EventKind, Header, TickSchedule};
-use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ms};
+use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ns_from_ms};
 
 /// A run of a job.
 #[derive(Debug, Clone, Copy)]
@@ -14,7 +14,7 @@ pub(super) struct Job {
     pub(super) op: u64,
 }
 
-/// The recorded events of one tick of one key.
+/// The recorded events of one tick of one lock.
 #[derive(Debug, Default)]
 pub(super) struct Tick {
     pub(super) jobs: Vec<Job>,
@@ -26,7 +26,7 @@ pub(super) struct Tick {
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) schedule: Option<TickSchedule>,
-    pub(super) keys: u32,
+    pub(super) locks: u32,
     pub(super) workers: usize,
     pub(super) ttl_ns: u64,
     /// How long a value can exist after its last renewal, in nanoseconds.
@@ -36,7 +36,7 @@ pub(super) struct Recorded {
     pub(super) spare_nodes: usize,
     /// The latest tick of each worker.
     pub(super) current: HashMap<usize, u64>,
-    /// The records by key and tick.
+    /// The records by lock and tick.
     pub(super) ticks: BTreeMap<(u32, u64), Tick>,
     /// The stalls of the harness, the nodes and the workers: the start and the end of each, in nanoseconds.
     pub(super) stalls: Vec<(u64, u64)>,
@@ -47,13 +47,15 @@ impl Recorded {
         let quorum = header.quorum.unwrap_or(header.nodes / 2 + 1);
         Recorded {
             schedule: header.schedule,
-            keys: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
+            locks: u32::try_from(header.keys.len()).unwrap_or(u32::MAX),
             workers: header.workers,
-            ttl_ns: ms(header.ttl_ms),
-            lease_ns: ms(header
-                .ttl_ms
-                .saturating_add(header.declares.lease_margin_ms)),
-            min_hold_ns: ms(header.declares.min_hold_ms),
+            ttl_ns: ns_from_ms(header.ttl_ms),
+            lease_ns: ns_from_ms(
+                header
+                    .ttl_ms
+                    .saturating_add(header.declares.lease_margin_ms),
+            ),
+            min_hold_ns: ns_from_ms(header.declares.min_hold_ms),
             spare_nodes: header.nodes.saturating_sub(quorum),
             ..Recorded::default()
         }
@@ -87,7 +89,8 @@ impl Recorded {
                 self.ticks.entry((key, tick)).or_default().jobs.push(job);
             }
             EventKind::HarnessStalled { late_ms } => {
-                self.stalls.push((at_ns.saturating_sub(ms(late_ms)), at_ns));
+                self.stalls
+                    .push((at_ns.saturating_sub(ns_from_ms(late_ms)), at_ns));
             }
             EventKind::NodeStalled { since_ns, .. } | EventKind::WorkerStalled { since_ns, .. } => {
                 self.stalls.push((since_ns, at_ns));
@@ -97,7 +100,7 @@ impl Recorded {
                 waited_ms,
                 ..
             } => {
-                let until_ns = since_ns.saturating_add(ms(waited_ms)).min(at_ns);
+                let until_ns = since_ns.saturating_add(ns_from_ms(waited_ms)).min(at_ns);
                 self.stalls.push((since_ns, until_ns));
             }
             _ => {}

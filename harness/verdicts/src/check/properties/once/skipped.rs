@@ -11,17 +11,18 @@
 use std::collections::HashMap;
 
 use super::recorded::Recorded;
-use crate::check::finding::{Claim, FalseClaim, Seen};
+use crate::check::finding::{Claim, FalseClaim, Observation};
 use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
 use crate::timeline::{
-    FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, is_instantaneous,
+    FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, includes, is_instantaneous,
+    ms_from_ns,
 };
 
 /// A span in which a client held the lock, or could still hold it.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     op: u64,
-    key: u32,
+    lock: u32,
     from_ns: u64,
     until_ns: u64,
 }
@@ -57,7 +58,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             let until_ns = recorded.taken_until_ns(hold, releases.get(&hold.op).copied());
             Taken {
                 op: hold.op,
-                key: hold.lock,
+                lock: hold.lock,
                 from_ns: hold.acquire_ns,
                 until_ns,
             }
@@ -70,7 +71,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         });
         let in_doubt = in_doubt.map(|operation| Taken {
             op: operation.op,
-            key: operation.lock,
+            lock: operation.lock,
             from_ns: operation.requested_at_ns,
             until_ns: operation.ended_at_ns.saturating_add(recorded.lease_ns),
         });
@@ -89,10 +90,10 @@ impl<'a, 'h> Skips<'a, 'h> {
     /// the lock was taken at the tick, or the run ended before it.
     pub(super) fn skipped(
         &self,
-        key: u32,
+        lock: u32,
         tick: u64,
-    ) -> Option<Result<(u64, Seen), InconclusiveReason>> {
-        let attempts = self.attempts_for(key, tick);
+    ) -> Option<Result<(u64, Observation), InconclusiveReason>> {
+        let attempts = self.attempts_for(lock, tick);
         if attempts.is_empty() {
             return self.unattended_tick(tick).map(Err);
         }
@@ -113,7 +114,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             .min(missed.requested_at_ns);
         let span = (due_ns, missed.ended_at_ns);
         if let Some(stalled_ns) = self.recorded.stalled_ns(span) {
-            let by = TickExcuse::Stall(stalled_ns / 1_000_000);
+            let by = TickExcuse::Stall(ms_from_ns(stalled_ns));
             return Some(Err(InconclusiveReason::TickMissed { tick, by }));
         }
         let statement = format!(
@@ -125,7 +126,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             }
         );
         let before = self.taken.iter().filter(|taken| {
-            taken.key == key && taken.from_ns < missed.requested_at_ns && taken.op != missed.op
+            taken.lock == lock && taken.from_ns < missed.requested_at_ns && taken.op != missed.op
         });
         let before = before
             .max_by_key(|taken| taken.from_ns)
@@ -135,18 +136,18 @@ impl<'a, 'h> Skips<'a, 'h> {
             ops: before.into_iter().chain([missed.op]).collect(),
             statement,
         };
-        Some(Ok((missed.ended_at_ns, Seen::FalseClaim(claim))))
+        Some(Ok((missed.ended_at_ns, Observation::FalseClaim(claim))))
     }
 
     /// Returns the attempts that could have run the job of a tick: the attempts that were made for it and, if the
     /// schedule catches up on missed ticks, for any later tick.
-    fn attempts_for(&self, key: u32, tick: u64) -> Vec<&'a Operation> {
+    fn attempts_for(&self, lock: u32, tick: u64) -> Vec<&'a Operation> {
         let catches_up = self
             .recorded
             .schedule
             .is_some_and(|schedule| schedule.catches_up);
         let last = if catches_up { u64::MAX } else { tick };
-        let ticks = self.recorded.ticks.range((key, tick)..=(key, last));
+        let ticks = self.recorded.ticks.range((lock, tick)..=(lock, last));
         let ops = ticks.flat_map(|(_, tick)| &tick.attempts);
         ops.filter_map(|op| self.attempts.get(op).copied())
             .collect()
@@ -174,7 +175,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
         let mut others = self.taken.iter().filter(|taken| taken.op != attempt.op);
         let is_taken = others.any(|taken| {
-            taken.key == attempt.lock && taken.from_ns <= span.1 && span.0 <= taken.until_ns
+            taken.lock == attempt.lock && taken.from_ns <= span.1 && span.0 <= taken.until_ns
         });
         if is_taken {
             return Some(Excuse::Taken);
@@ -203,7 +204,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             } else {
                 fault.ended_ns.unwrap_or(u64::MAX)
             };
-            let concerns = fault.workers.is_empty() || fault.workers.contains(&worker);
+            let concerns = includes(fault.workers, worker);
             concerns
                 && !fault.missed
                 && fault.began_ns <= until_ns

@@ -1,7 +1,7 @@
 //! The judgement of `progress` at the end, and the cycles of waits during the run.
 
 use super::Progress;
-use crate::check::finding::{Finding, Judgement, Seen};
+use crate::check::finding::{Finding, Judgement, Observation};
 use crate::check::inconclusive::{InconclusiveReason, StarvationReason};
 use crate::check::progress::deadlocks::Deadlocks;
 use crate::timeline::Timeline;
@@ -13,7 +13,7 @@ impl Progress {
         work: impl FnOnce(&mut Deadlocks, &dyn Fn(u64, u64) -> u64),
     ) {
         // A client that never holds two locks cannot close a cycle.
-        if self.keys.len() < 2 || self.admits_many_holders {
+        if self.locks.len() < 2 || self.admits_many_holders {
             return;
         }
         let mut deadlocks = std::mem::take(&mut self.deadlocks);
@@ -42,7 +42,7 @@ impl Progress {
             let by = StarvationReason::FreezeBreach;
             return Judgement::Unknown(InconclusiveReason::Starved { by });
         }
-        let state = &self.keys[first.lock as usize];
+        let state = &self.locks[first.lock as usize];
         first.has_unexpiring_key = state.unexpiring_ns.is_some();
         // If no key was left and the probe was not granted the lock, an attempt in doubt does not explain the wait.
         let is_key_explained = state.left || state.probe_granted == Some(true);
@@ -58,7 +58,7 @@ impl Progress {
             count: self.found.len() as u64,
             first: Finding {
                 at_ns: first.until_ns,
-                seen: Seen::Starvation(first),
+                observation: Observation::Starvation(first),
             },
         }
     }

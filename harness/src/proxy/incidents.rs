@@ -42,13 +42,13 @@ pub enum ProxyIncident {
     },
     /// A server redirected a client to an address that is not one of the run's servers, or named one as a master.
     #[error(
-        "a server sent worker {worker} the address {place:?}, which is not one of the servers of the run: it was withheld"
+        "a server sent worker {worker} the address {address:?}, which is not one of the servers of the run: it was withheld"
     )]
     AddressWithheld {
         /// Worker whose link the client used.
         worker: usize,
         /// The address.
-        place: String,
+        address: String,
     },
     /// A server that was running before answered a command late, or not until the client closed the connection.
     #[error("node {node} did not answer a command for {} ms", (.until_ns - .since_ns) / 1_000_000)]
@@ -62,6 +62,7 @@ pub enum ProxyIncident {
     },
 }
 
+/// The incidents so far, each of them once.
 #[derive(Debug, Default)]
 pub(crate) struct ProxyIncidents {
     state: Mutex<State>,

@@ -8,9 +8,9 @@ use crate::history::EventKind;
 
 /// The faults that currently freeze or kill workers, as pairs of a fault and a worker.
 #[derive(Debug, Default)]
-pub(super) struct FreezeMonitor(RefCell<Vec<(u32, usize)>>);
+pub(super) struct FrozenWorkers(RefCell<Vec<(u32, usize)>>);
 
-impl FreezeMonitor {
+impl FrozenWorkers {
     /// Begins to watch a worker that the fault has frozen or killed, and that must not send data from now on.
     pub(super) async fn begin<B: Backend>(
         &self,
@@ -90,11 +90,11 @@ mod tests {
     /// A client is killed while another fault has frozen it, and is restarted before that fault ends.
     #[test]
     fn restarted_worker_is_frozen_by_no_fault() {
-        let freeze_monitor = FreezeMonitor(RefCell::new(vec![(0, 1), (0, 2), (1, 1)]));
-        assert_eq!(freeze_monitor.remove_all(1), [0, 1]);
-        assert_eq!(*freeze_monitor.0.borrow(), [(0, 2)]);
+        let frozen_workers = FrozenWorkers(RefCell::new(vec![(0, 1), (0, 2), (1, 1)]));
+        assert_eq!(frozen_workers.remove_all(1), [0, 1]);
+        assert_eq!(*frozen_workers.0.borrow(), [(0, 2)]);
         // The end of the freeze does not concern the new process.
-        assert!(!freeze_monitor.remove(0, 1));
-        assert!(freeze_monitor.remove_all(1).is_empty());
+        assert!(!frozen_workers.remove(0, 1));
+        assert!(frozen_workers.remove_all(1).is_empty());
     }
 }

@@ -7,15 +7,7 @@ use picklock_scenarios::Phase;
 
 use crate::proxy::command_log::acquire_traffic::AcquireTraffic;
 use crate::proxy::lock;
-
-/// The operation that the driver has requested from a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::proxy) struct Operation {
-    /// Number of the attempt.
-    pub op: u64,
-    /// Phase of the attempt.
-    pub phase: Phase,
-}
+use crate::proxy::operation::Operation;
 
 /// A worker's current operation, which the driver sets and the worker's links read.
 #[derive(Debug, Default)]
