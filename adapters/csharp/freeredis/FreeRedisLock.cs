@@ -1,6 +1,6 @@
-// Picklock adapter for the lock of FreeRedis, on the first node. The library renews leases itself, and does not notify
-// the holder of a lost lease. Its `Lock` waits for a lock that is taken for as long as a
-// lease, whatever the request allows.
+// Picklock adapter for the lock of FreeRedis, on the first node. The library renews leases itself, and notifies the
+// holder of a lost lease by the token HandleLostToken. Its `Lock` waits for as long as a lease, whatever the request
+// allows.
 //
 // Options:
 //   timeout  `node` (default): commands time out after the time that Picklock suggests. `library`: after 20 s, and
@@ -43,8 +43,12 @@ internal sealed class FreeRedisLock : IFailingSections
         }
         var token = (string)PicklockAdapter.PrivateField(taken, "_value");
         held[token] = taken;
-        return Task.FromResult<Grant?>(new Grant(token));
+        return Task.FromResult<Grant?>(new Grant(token) { Lost = Lost(taken) });
     }
+
+    // The property may be a CancellationToken or a nullable one.
+    private static CancellationToken Lost(RedisClient.LockController taken) =>
+        taken.HandleLostToken as CancellationToken? ?? CancellationToken.None;
 
     public Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(Taken(token).Unlock());
 

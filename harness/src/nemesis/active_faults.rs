@@ -41,13 +41,19 @@ struct Fault {
     undo: Vec<Undo>,
     /// The time at which the fault is planned to end, or `None` if its scenario sets none.
     due_ns: Option<u64>,
+    /// Whether the history has the end of the fault.
+    is_end_recorded: bool,
 }
 
 impl ActiveFaults {
     /// Adds a fault that starts to the list.
     pub(super) fn start(&self, id: u32) {
-        let (undo, due_ns) = (Vec::new(), None);
-        self.faults.borrow_mut().push(Fault { id, undo, due_ns });
+        self.faults.borrow_mut().push(Fault {
+            id,
+            undo: Vec::new(),
+            due_ns: None,
+            is_end_recorded: false,
+        });
     }
 
     /// Calls `f` with the active fault `id`. Returns `None` if the fault has ended.
@@ -65,6 +71,14 @@ impl ActiveFaults {
     /// has ended.
     pub(super) fn due_ns(&self, id: u32) -> Option<u64> {
         self.with_fault(id, |fault| fault.due_ns)?
+    }
+
+    /// Notes that the end of the fault is being recorded. Returns `false` if it was recorded before.
+    pub(super) fn record_end(&self, id: u32) -> bool {
+        let was_recorded = self.with_fault(id, |fault| {
+            std::mem::replace(&mut fault.is_end_recorded, true)
+        });
+        was_recorded == Some(false)
     }
 
     /// Records an undo step of the fault.

@@ -56,6 +56,13 @@ impl ClockShifts {
         self.set(backend, clock).await.ok();
     }
 
+    /// Returns `true` if the end of the fault sets the clock forward.
+    pub(super) fn catches_up(&self, clock: ClockOwner, fault: u32) -> bool {
+        let shifts = self.shifts.borrow();
+        let shift = shifts.get(&clock).and_then(|shifts| shifts.get(&fault));
+        shift.is_some_and(|by_ns| *by_ns < 0)
+    }
+
     /// Forgets the shifts of a node that has a new master, because the clock of the new master is correct.
     pub(super) fn forget_node(&self, node: usize) {
         self.shifts.borrow_mut().remove(&ClockOwner::Node(node));

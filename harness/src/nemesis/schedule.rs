@@ -338,23 +338,36 @@ impl<B: Backend> Nemesis<B> {
 
     /// Undoes a fault and records its end, unless the fault has already ended.
     pub(super) async fn end(&self, id: u32) {
-        for step in self.active_faults.steps(id).unwrap_or_default() {
+        let steps = self.active_faults.steps(id).unwrap_or_default();
+        // A server whose clock is set forward can remove keys before it has answered.
+        let catches_up = |step: &Undo| matches!(step, Undo::ResetClock(clock) if self.clocks.catches_up(*clock, id));
+        if steps.iter().any(catches_up) {
+            self.record_end(id);
+        }
+        for step in steps {
             self.undo(id, step).await;
         }
+        self.record_end(id);
         // The fault is removed only now. If the run ends during the undo steps, `undo_all` executes
         // them again instead of not at all.
-        let due_ns = self.active_faults.due_ns(id);
-        if self.active_faults.remove(id) {
-            let unfired = self.take_unfired(id);
-            if let Some(late_ms) = due_ns.and_then(|due_ns| self.delay_ms(due_ns)) {
-                let overran = EventKind::FaultOverran { id, late_ms };
-                self.context.recorder.write(overran);
-            }
-            self.context.recorder.write(EventKind::FaultEnded { id });
-            if let Some(index) = unfired {
-                self.missed(index, NOTHING_PASSED.into(), None);
-            }
+        if self.active_faults.remove(id)
+            && let Some(index) = self.take_unfired(id)
+        {
+            self.missed(index, NOTHING_PASSED.into(), None);
         }
+    }
+
+    /// Records the end of a fault, unless it has been recorded.
+    fn record_end(&self, id: u32) {
+        let due_ns = self.active_faults.due_ns(id);
+        if !self.active_faults.record_end(id) {
+            return;
+        }
+        if let Some(late_ms) = due_ns.and_then(|due_ns| self.delay_ms(due_ns)) {
+            let overran = EventKind::FaultOverran { id, late_ms };
+            self.context.recorder.write(overran);
+        }
+        self.context.recorder.write(EventKind::FaultEnded { id });
     }
 
     /// Returns the time since `then_ns`, or `None` if it is too short to matter to a lease.

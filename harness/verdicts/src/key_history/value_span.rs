@@ -65,6 +65,14 @@ impl ValueSpan {
         Some(expires_at_ns?.saturating_sub(self.from_ns))
     }
 
+    /// Returns the same lifetime, but negative if the expiry had already passed when it was written.
+    pub fn first_ttl_ns(&self) -> Option<i128> {
+        let unrenewed = self.expiry.filter(|_| self.renewals.is_empty());
+        let written = unrenewed.filter(|expiry| expiry.ttl_ms < 0);
+        let ttl_ns = written.map(|expiry| i128::from(expiry.ttl_ms) * 1_000_000);
+        ttl_ns.or_else(|| self.first_life_ns().map(i128::from))
+    }
+
     /// Returns `true` if the value's expiry was set again after it had been written.
     pub fn is_renewed(&self) -> bool {
         self.expiry

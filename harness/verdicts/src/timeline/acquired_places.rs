@@ -97,8 +97,10 @@ impl AcquiredPlaces {
                 last_ns = last_ns.max(place.written_ns);
             }
         }
+        // The last value counts even if its expiry had already passed when it was written: it is not one of an earlier
+        // try.
         for place in &mut self.places {
-            place.is_granted &= place.expires_ns > last_ns;
+            place.is_granted &= place.expires_ns > last_ns || place.written_ns == last_ns;
         }
         let granted = || self.places.iter().filter(|place| place.is_granted);
         if granted().next().is_none() || granted().any(|place| place.value.starts_with('{')) {

@@ -85,9 +85,7 @@ pub(in crate::check) fn is_off_by_its_clock(
 ) -> bool {
     let lease_ns = i128::from(hold.ttl_ns);
     let past_ns = i128::from(span.from_ns.saturating_sub(hold.acquire_ns));
-    let first_ns = span
-        .first_life_ns()
-        .map(|life_ns| i128::from(life_ns) - lease_ns);
+    let first_ns = span.first_ttl_ns().map(|life_ns| life_ns - lease_ns);
     let first = first_ns
         .into_iter()
         .flat_map(|off_ns| [off_ns, off_ns + past_ns]);

@@ -37,7 +37,7 @@ use crate::check::claims::hold_claims::HoldJudge;
 use crate::check::claims::kept_values::KeptValues;
 use crate::check::claims::leftover_claims::{Leftover, LeftoverJudge};
 use crate::check::claims::written_expiry::{is_too_long, margin_ms, wrong_expiry};
-use crate::check::claims::written_values::{KeyUsers, Written, WrittenValues};
+use crate::check::claims::written_values::{KeyUsers, Written, WrittenValue, WrittenValues};
 use crate::check::description::Description;
 use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
@@ -143,7 +143,8 @@ impl Claims {
 
     /// Returns `true` if the grant can rest on `kept`, the value of an earlier attempt of the same client. If that
     /// attempt ended with a definite answer, it always can. If it ended in doubt, the value must name the token of the
-    /// grant, or a delayed reply to the earlier command must be able to explain the grant.
+    /// grant, the granted attempt must have set the value's expiry anew, or a delayed reply to the earlier command must
+    /// be able to explain the grant.
     fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
         let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
         if !is_of_doubt {
@@ -151,7 +152,12 @@ impl Claims {
         }
         let token = attempt.written.kept_token().unwrap_or_default();
         let delays = self.kept.delays();
+        let has_taken_over = |value: &WrittenValue| {
+            let own = &attempt.written;
+            own.contains(value.node, &value.key) && own.is_granted(value.node, &value.key)
+        };
         kept.names(token)
+            || kept.lock_values().any(has_taken_over)
             || (kept.lock_values()).any(|value| {
                 delays.can_bridge(attempt.worker, value.written_ns, attempt.acquire_ns)
             })
