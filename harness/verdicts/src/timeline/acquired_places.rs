@@ -111,7 +111,7 @@ impl AcquiredPlaces {
     }
 
     /// Returns `true` if the attempt wrote a value to this key.
-    pub(super) fn contains(&self, node: usize, key: &KeyName) -> bool {
+    pub fn contains(&self, node: usize, key: &KeyName) -> bool {
         self.places.iter().any(|place| place.is_at(node, key))
     }
 

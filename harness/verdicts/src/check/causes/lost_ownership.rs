@@ -361,7 +361,9 @@ fn retain_granted(acquired: &mut Vec<&ValueSpan>, hold: &Hold) {
         acquired.retain(is_named);
     }
     let last_ns = acquired.iter().map(|span| span.from_ns).max().unwrap_or(0);
-    acquired.retain(|span| span.end != SpanEnd::RanOut || span.until_ns > last_ns);
+    // The last value counts even if its expiry had already passed when it was written.
+    let is_there = |span: &&ValueSpan| span.until_ns > last_ns || span.from_ns == last_ns;
+    acquired.retain(|span| span.end != SpanEnd::RanOut || is_there(span));
 }
 
 /// Returns the first of these values on each node.
