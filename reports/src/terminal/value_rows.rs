@@ -108,12 +108,12 @@ fn lanes_of_lock<'a>(
     window: &Window,
 ) -> Vec<&'a NodeLane> {
     let attempts: HashSet<(usize, u64)> = (timeline.operations().iter())
-        .filter(|one| one.kind == OperationKind::Acquire && one.lock == window.key)
+        .filter(|one| one.kind == OperationKind::Acquire && one.lock == window.lock)
         .map(|one| (one.worker, one.op))
         .collect();
     let belongs_to_lock = |lane: &NodeLane, span: &ValueSpan| {
         let author = span.author.as_ref();
-        lane.key == KeyName::Lock(window.key)
+        lane.key == KeyName::Lock(window.lock)
             || author.is_some_and(|author| attempts.contains(&(author.worker, author.op)))
     };
     let wanted = lanes.iter().filter(|lane| {
