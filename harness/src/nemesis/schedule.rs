@@ -342,12 +342,12 @@ impl<B: Backend> Nemesis<B> {
         // A server whose clock is set forward can remove keys before it has answered.
         let catches_up = |step: &Undo| matches!(step, Undo::ResetClock(clock) if self.clocks.catches_up(*clock, id));
         if steps.iter().any(catches_up) {
-            self.record_end(id);
+            self.write_end(id);
         }
         for step in steps {
             self.undo(id, step).await;
         }
-        self.record_end(id);
+        self.write_end(id);
         // The fault is removed only now. If the run ends during the undo steps, `undo_all` executes
         // them again instead of not at all.
         if self.active_faults.remove(id)
@@ -358,7 +358,7 @@ impl<B: Backend> Nemesis<B> {
     }
 
     /// Records the end of a fault, unless it has been recorded.
-    fn record_end(&self, id: u32) {
+    fn write_end(&self, id: u32) {
         let due_ns = self.active_faults.due_ns(id);
         if !self.active_faults.record_end(id) {
             return;
