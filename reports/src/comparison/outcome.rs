@@ -27,7 +27,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns whether the cell was run, or the reason why it was not.
+    /// Returns that the cell was run, or the reason why it was not.
     pub(super) fn of_cell(cell: &Cell) -> Outcome {
         match &cell.error {
             Some(reason) => Outcome::NotRun(reason.clone()),

@@ -1,6 +1,5 @@
 //! Adapters that `picklock init` writes, from an empty folder to the same verdicts as the built-in twin, in every
-//! language whose tools are on the machine. C# is tested on Mono, because none of the package sources of the tests has
-//! .NET.
+//! language whose tools are installed. C# is tested on Mono: no package source of the tests has .NET.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -81,10 +80,8 @@ impl Adapter {
         let (_, next) = self.outcome.stdout.split_once("\nnext:\n").unwrap();
         // The text after an empty line is advice.
         let steps = next.lines().take_while(|line| !line.is_empty());
-        let prepare = steps.map(str::trim);
-        for command in
-            prepare.filter(|line| !line.starts_with("cd ") && !line.starts_with("picklock "))
-        {
+        let is_other = |line: &&str| line.starts_with("cd ") || line.starts_with("picklock ");
+        for command in steps.map(str::trim).filter(|line| !is_other(line)) {
             let words = shell_words::split(command).unwrap();
             let output = Command::new(&words[0])
                 .args(&words[1..])
