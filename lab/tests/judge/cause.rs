@@ -82,10 +82,12 @@ impl Case {
     }
 
     /// Returns `true` if the attempt was granted the lock without any value: it wrote, prolonged and removed none, no
-    /// value names its token, and its client has none from an earlier attempt.
+    /// value names its token, and its client has none from an earlier attempt. A value of the attempt just before does
+    /// not count if that attempt had no definite answer.
     pub fn is_unwritten(&self, attempt: &Attempt) -> bool {
         let at = attempt.from();
         let is_mine = |by: &Author| by.op == attempt.op && by.phase == "acquire";
+        let doubt = self.doubt_before(attempt);
         let rests = |value: &Value| {
             let author = value.author.as_ref();
             let wrote = value.from <= at && author.is_some_and(is_mine);
@@ -98,9 +100,9 @@ impl Case {
             let is_named = value.from <= at
                 && value.until >= attempt.requested_at
                 && value.text.contains(&attempt.token);
-            let is_kept = author
-                .is_some_and(|by| by.worker == attempt.worker && by.op < attempt.op)
-                && value.exists_at(at);
+            let is_kept = author.is_some_and(|by| {
+                by.worker == attempt.worker && by.op < attempt.op && Some(by.op) != doubt
+            }) && value.exists_at(at);
             wrote || prolonged || removed || is_named || is_kept
         };
         self.file.key_history && !self.key_history.values_of_lock(attempt.key).any(rests)
@@ -319,7 +321,15 @@ impl Case {
         };
         let written = all.clone().find(here);
         let took = |one: &Value| one.author.as_ref().is_some_and(|by| by.phase == "acquire");
-        written.is_some_and(|written| all.any(|one| took(one) && one.text == written.text))
+        written.is_some_and(|written| {
+            all.any(|one| took(one) && one.text == written.text && one.line < written.line)
+        })
+    }
+
+    /// Returns `true` if the command came after its attempt had been granted the lock.
+    fn is_after_grant(&self, by: &Author, at: u64) -> bool {
+        let mut own = self.attempts.iter().filter(|one| one.op == by.op);
+        own.any(|one| one.granted() && one.from() < at)
     }
 
     fn overwrite_cause(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
@@ -334,6 +344,10 @@ impl Case {
         match by.phase.as_str() {
             "extend" | "idle" => "phantom-extend",
             "release" if self.took_again(by, value) => "phantom-extend",
+            // A renewal may be sent while its client reads the answer of the acquisition.
+            "acquire" if self.is_after_grant(by, value.until) && self.took_again(by, value) => {
+                "phantom-extend"
+            }
             "release" => "stolen-release",
             _ if skewed => "clock-skew",
             _ if looked_over
