@@ -9,7 +9,7 @@
 //! | the values that a grant rests on | those that the attempt wrote while it acquired, before its grant arrived, and did not remove itself; only those that name the token of the grant, if any does |
 //! | restart or failover with a quorum | `quorum-erosion`; eviction and clocks keep their own names |
 //! | a key that expired "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
-//! | a value that would have expired anyway before the later one was written | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
+//! | a value that would have expired anyway before the later one was written, or less than 2 ms later if its lease was over by then | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
 //! | a removal by an idle client | `foreign-removal` if the client had released no hold of this lock in the last lease, or had been started again since; otherwise a late release |
 //! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, and the times in the two values are a lease apart, else `race` |
 //! | a grant without any value on the servers | the cause in every property, whatever its client did with it |

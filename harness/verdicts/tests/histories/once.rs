@@ -236,7 +236,7 @@ fn fault_during_an_earlier_job_changes_nothing() {
             .once("")
     };
     assert_eq!(cause(&frozen(2200, 3000, "[1]")), HELD);
-    assert_eq!(frozen(3000, 900, "[0,1]").status, Status::Unknown);
+    assert_eq!(frozen(2200, 900, "[1]").status, Status::Unknown);
 }
 
 /// A lock that is granted while the replicas are cut off does not need them.
