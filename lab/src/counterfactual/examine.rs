@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use picklock_scenarios::{FaultKind, WorkloadKind};
+use picklock_scenarios::FaultKind;
 use picklock_verdicts::check::{Cause, Property, Responsible};
 
-use super::needs::{Needs, needs};
+use super::needs::needs;
 use super::run::{Case, Judged};
 
 /// Number of neighbouring seeds that are tried before a removal counts as a disagreement.
@@ -162,14 +162,6 @@ impl Examiner<'_> {
         wanted.map(|(place, _)| *place).collect()
     }
 
-    /// Returns `true` if a violation with this row can depend on a kind of fault that its cause does not name. For
-    /// example, a leader waits for its late write, so the fault makes it act and resign later.
-    fn may_need(&self, row: Needs, kind: FaultKind) -> bool {
-        let leads = self.case.scenario.workload.kind == WorkloadKind::Leader;
-        let is_late = leads && kind == FaultKind::LateWrite && row.may_need(FaultKind::Delay);
-        is_late || row.may_need(kind)
-    }
-
     fn violation(&mut self, property: Property, cause: Cause, at_ns: u64) {
         let violated = Violated {
             property,
@@ -184,7 +176,7 @@ impl Examiner<'_> {
             self.vanishes(violated, &named);
         }
         let others = self.fired(|kind, fired_ns| {
-            fired_ns < at_ns && !names.contains(&kind) && !self.may_need(row, kind)
+            fired_ns < at_ns && !names.contains(&kind) && !row.may_need(kind)
         });
         if !others.is_empty() {
             self.survives(violated, &others);
@@ -193,7 +185,7 @@ impl Examiner<'_> {
         if !later.is_empty() {
             self.unchanged(violated, &later);
         }
-        for place in self.fired(|kind, fired_ns| fired_ns < at_ns && self.may_need(row, kind)) {
+        for place in self.fired(|kind, fired_ns| fired_ns < at_ns && row.may_need(kind)) {
             let kind = self.kind(place);
             if let Some(run) = self.without(&[place]) {
                 let was_needed = !run.has(property, cause);

@@ -2,7 +2,7 @@
 
 use picklock_scenarios::{
     Action, DataAction, FaultKind, FaultPlan, LeaseDuration, LinkAction, NodeAction, Resource,
-    ServerError, WorkerAction,
+    ServerError, StockFault, WorkerAction,
 };
 use picklock_verdicts::check::Cause;
 
@@ -71,6 +71,8 @@ fn effects_of_action(action: &Action) -> &'static [Effect] {
             | LinkAction::Reset,
         ) => &[Late],
         Action::ShiftClocks(_) => &[Loses],
+        // The client waits for the reply to its write, and so releases later.
+        Action::Stock(StockFault::LateWrite) => &[Late, Effect::Damages],
         Action::Stock(_) => &[Effect::Damages],
     }
 }

@@ -9,7 +9,7 @@
 //! | the values that a grant rests on | those that the attempt wrote while it acquired, before its grant arrived, and did not remove itself; only those that name the token of the grant, if any does |
 //! | restart or failover with a quorum | `quorum-erosion`; eviction and clocks keep their own names |
 //! | a key that expired "early" | more than 2 ms before the expiry that was written last, and a clock of that node was set forward before |
-//! | a value that would have expired anyway before the later one was written | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
+//! | a value that would have expired anyway before the later one was written, or less than 2 ms later if its lease was over by then | it expired: its loss, or a clock jump, changed nothing. Unless a clock was set on that node: then this is unknown |
 //! | a removal by an idle client | `foreign-removal` if the client had released no hold of this lock in the last lease, or had been started again since; otherwise a late release |
 //! | a takeover by overwriting | `clock-skew` if a fault had shifted a client's clock before, and the times in the two values are a lease apart, else `race` |
 //! | a grant without any value on the servers | the cause in every property, whatever its client did with it |
@@ -82,10 +82,12 @@ impl Case {
     }
 
     /// Returns `true` if the attempt was granted the lock without any value: it wrote, prolonged and removed none, no
-    /// value names its token, and its client has none from an earlier attempt.
+    /// value names its token, and its client has none from an earlier attempt. A value of the attempt just before does
+    /// not count if that attempt had no definite answer.
     pub fn is_unwritten(&self, attempt: &Attempt) -> bool {
         let at = attempt.from();
         let is_mine = |by: &Author| by.op == attempt.op && by.phase == "acquire";
+        let doubt = self.doubt_before(attempt);
         let rests = |value: &Value| {
             let author = value.author.as_ref();
             let wrote = value.from <= at && author.is_some_and(is_mine);
@@ -98,9 +100,9 @@ impl Case {
             let is_named = value.from <= at
                 && value.until >= attempt.requested_at
                 && value.text.contains(&attempt.token);
-            let is_kept = author
-                .is_some_and(|by| by.worker == attempt.worker && by.op < attempt.op)
-                && value.exists_at(at);
+            let is_kept = author.is_some_and(|by| {
+                by.worker == attempt.worker && by.op < attempt.op && Some(by.op) != doubt
+            }) && value.exists_at(at);
             wrote || prolonged || removed || is_named || is_kept
         };
         self.file.key_history && !self.key_history.values_of_lock(attempt.key).any(rests)
@@ -319,7 +321,15 @@ impl Case {
         };
         let written = all.clone().find(here);
         let took = |one: &Value| one.author.as_ref().is_some_and(|by| by.phase == "acquire");
-        written.is_some_and(|written| all.any(|one| took(one) && one.text == written.text))
+        written.is_some_and(|written| {
+            all.any(|one| took(one) && one.text == written.text && one.line < written.line)
+        })
+    }
+
+    /// Returns `true` if the command came after its attempt had been granted the lock.
+    fn is_after_grant(&self, by: &Author, at: u64) -> bool {
+        let mut own = self.attempts.iter().filter(|one| one.op == by.op);
+        own.any(|one| one.granted() && one.from() < at)
     }
 
     fn overwrite_cause(&self, by: &Author, value: &Value, later: &Value) -> &'static str {
@@ -334,6 +344,10 @@ impl Case {
         match by.phase.as_str() {
             "extend" | "idle" => "phantom-extend",
             "release" if self.took_again(by, value) => "phantom-extend",
+            // A renewal may be sent while its client reads the answer of the acquisition.
+            "acquire" if self.is_after_grant(by, value.until) && self.took_again(by, value) => {
+                "phantom-extend"
+            }
             "release" => "stolen-release",
             _ if skewed => "clock-skew",
             _ if looked_over

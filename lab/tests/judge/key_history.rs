@@ -199,7 +199,7 @@ impl KeyHistory {
 }
 
 /// Ends each value when its expiry is over by the node's clock. The server notices this later, or never, if it is
-/// down.
+/// down. It counts in whole milliseconds, so a value may exist for up to one more.
 fn apply_expiries(file: &File, values: &mut [Value]) {
     for value in values {
         let clock = file.events("fault-began").any(|line| {
@@ -208,7 +208,7 @@ fn apply_expiries(file: &File, values: &mut [Value]) {
             line.text("fault") == "clock-jump" && is_affected
         });
         let over = value.runs_out(value.until).max(value.from);
-        if !clock && over < value.until {
+        if !clock && over.saturating_add(MS) < value.until {
             value.until = over;
             value.end = End::RanOut;
         }

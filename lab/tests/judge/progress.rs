@@ -5,13 +5,13 @@
 //! | open | read as |
 //! |---|---|
 //! | whether buyers want a lock | while a client with its quorum requests it, and until the next such request if the last one was denied and the next one, of any client, follows within a quarter of the bound: a client that pauses for longer is not kept waiting |
-//! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, over all its requests, unless it is killed |
+//! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, over all its requests, unless it is killed. A part of the wait ends with the last request in it |
 //! | "every lease that could be outstanding has expired" | one lease after each time a fault begins or ends, each kill, each failed release, and each attempt without a definite answer of a client that lacked its quorum; for a client that had it, only the first such attempt since a client last had the lock |
 //! | a lease | the requested one, or the one that a client of the run wrote if it is the requested one rounded up to a whole second |
 //! | a hold | no other client can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
-//! | a holder that is frozen when its only lease ends | keeps no other client out after that |
+//! | a holder that is frozen | keeps no other client out while it is frozen, from one lease after the freeze began, and from one lease after each command that renewed its value since |
 //! | a dead client's value on the only node that other clients' commands keep alive | belongs to no client: from its due expiry until it is gone, no hold is an excuse |
-//! | which faults make a node unreachable | a fault on its link to the waiting client, or its pause, crash or exhaustion; not a clock, and not a cut replication |
+//! | which faults make a node unreachable | a fault on its link to the waiting client, or its pause, crash or exhaustion; not a clock, not a cut replication, and not a delay of at most a tenth of a lease |
 //! | a frozen client | does not want the lock while it is frozen |
 //! | a fault that never ends | `unknown` if a client waited too long, and only that fault excuses it |
 //! | how long a key lives on a node whose clock was set | undecided |
@@ -28,7 +28,7 @@ use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt};
 use super::cause::Case;
 use super::line::{Line, MS};
-use super::renewal::frozen_lease_end;
+use super::renewal::idle_freezes;
 use super::waiting::wait_causes;
 
 type Span = (u64, u64);
@@ -40,6 +40,8 @@ struct Fault {
     nodes: Vec<i64>,
     span: Span,
     ends: bool,
+    /// Whether it delays each command too briefly to keep a node away.
+    is_short: bool,
 }
 
 fn faults(case: &Case) -> Vec<Fault> {
@@ -56,6 +58,7 @@ fn faults(case: &Case) -> Vec<Fault> {
             nodes: line.list("nodes"),
             span: (line.at, end.map_or(u64::MAX, |end| end.at)),
             ends: end.is_some(),
+            is_short: (line.num("delay_ms")).is_some_and(|ms| ms * MS * 10 <= case.file.ttl),
         }
     };
     case.file.events("fault-began").map(read).collect()
@@ -64,7 +67,7 @@ fn faults(case: &Case) -> Vec<Fault> {
 impl Fault {
     /// Returns `true` if it makes the node unreachable for the client.
     fn takes(&self, worker: u64, node: usize) -> bool {
-        let node = self.nodes.contains(&(node as i64));
+        let node = self.nodes.contains(&(node as i64)) && !self.is_short;
         match self.word.as_str() {
             "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "partition" => {
                 node && self.workers.contains(&(worker as i64))
@@ -150,8 +153,10 @@ fn excused(case: &Case, faults: &[Fault], key: u64, all: bool) -> Vec<Span> {
         let in_time = answered.min(hold.until.saturating_add(ttl));
         let late = is_late(case, faults, hold.worker, (in_time, answered));
         let until = if late { answered } else { in_time };
-        let until = until.min(frozen_lease_end(case, hold).unwrap_or(until));
-        spans.extend(free_parts((hold.from(), until), &kept_alive_spans));
+        let mut without_lease = idle_freezes(case, hold, ttl);
+        without_lease.extend(&kept_alive_spans);
+        without_lease.sort_unstable();
+        spans.extend(free_parts((hold.from(), until), &without_lease));
         last_had.push(hold.from());
         if let Some((at, None)) = hold.released {
             spans.push(after(at));
@@ -402,10 +407,25 @@ fn longest_wait(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
             let place = known.entry((worker, key));
             let (since, covered) = place.or_insert_with(|| covered(worker, key));
             let kept_away = (span.0.max(*since), span.1);
-            let free = (kept_away.0 < span.1).then(|| longest_free(kept_away, covered));
-            free.flatten().map(|free| (free, worker, key))
+            let free = free_parts(kept_away, covered).into_iter();
+            let asked = free.filter_map(|free| asked_part(&case.attempts, (worker, key), free));
+            let longest = asked.max_by_key(|(from, until)| until - from);
+            longest.map(|free| (free, worker, key))
         });
     free.max_by_key(|(free, _, _)| free.1 - free.0)
+}
+
+/// Returns the part of this span until the end of the last request that this worker makes for this lock in it.
+fn asked_part(attempts: &[Attempt], of: (u64, u64), (from, until): Span) -> Option<Span> {
+    let in_span = |one: &&Attempt| {
+        (one.worker, one.key) == of && one.requested_at < until && from < one.answered
+    };
+    let last = attempts
+        .iter()
+        .filter(in_span)
+        .map(|one| one.answered)
+        .max();
+    last.map(|last| (from, last.min(until)))
 }
 
 fn too_long(case: &Case, key: u64, free: Span, note: String) -> Finding {

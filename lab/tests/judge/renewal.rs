@@ -129,22 +129,24 @@ pub fn can_be_stale(file: &File) -> bool {
     file.events("fault-began").next().is_some()
 }
 
-/// Returns the end of the lease of a holder that was frozen then. A frozen client cannot keep its key alive. If another
-/// client does, the holder is alive and may hold the lock.
-pub fn frozen_lease_end(case: &Case, hold: &Attempt) -> Option<u64> {
-    let end = hold.reports.first()?.min;
-    let mut began = case.file.events("fault-began");
-    let is_frozen = began.any(|line| {
-        matches!(line.text("fault"), "pause-client" | "pause-task")
-            && line.list("workers").contains(&(hold.worker as i64))
-            && line.at <= end
-            && case.end_of(line).is_none_or(|until| end < until)
+/// Returns the spans in which a holder was frozen and its lease was over: from one lease after the freeze began, and from
+/// one lease after each command that wrote or prolonged its value since.
+pub fn idle_freezes(case: &Case, hold: &Attempt, lease: u64) -> Vec<(u64, u64)> {
+    let freezes = case.file.events("fault-began").filter(|line| {
+        let is_freeze = matches!(line.text("fault"), "pause-client" | "pause-task");
+        is_freeze && line.list("workers").contains(&(hold.worker as i64))
     });
-    let is_kept = case.key_history.values_of_attempt(hold).any(|value| {
-        let later = value.expiries.iter().filter(|one| one.at <= end);
-        let by_others =
-            later.filter(|one| one.by.as_ref().is_some_and(|by| by.worker != hold.worker));
-        by_others.count() > 0 && value.until > end
-    });
-    (is_frozen && hold.extensions.is_empty() && !is_kept).then_some(end)
+    let mut spans = Vec::new();
+    for line in freezes {
+        let end = case.end_of(line).unwrap_or(u64::MAX).min(hold.until);
+        let values = case.key_history.values_of_attempt(hold);
+        let written = values.flat_map(|value| value.expiries.iter().map(|one| one.at));
+        let mut renewed: Vec<u64> = written.filter(|at| line.at < *at && *at < end).collect();
+        renewed.push(line.at.max(hold.from()));
+        renewed.sort_unstable();
+        let next = renewed.iter().skip(1).copied().chain([end]);
+        let gaps = (renewed.iter().zip(next)).map(|(at, next)| (at.saturating_add(lease), next));
+        spans.extend(gaps.filter(|(from, until)| from < until));
+    }
+    spans
 }

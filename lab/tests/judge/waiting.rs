@@ -10,6 +10,19 @@ use super::progress::lease;
 type Span = (u64, u64);
 
 impl Case {
+    /// Returns the attempt just before this one, of the same client, if it had no definite answer.
+    pub fn doubt_before(&self, attempt: &Attempt) -> Option<u64> {
+        let own = self
+            .attempts
+            .iter()
+            .filter(|one| one.worker == attempt.worker);
+        let before = own
+            .filter(|one| one.op < attempt.op)
+            .max_by_key(|one| one.op);
+        let in_doubt = before.filter(|one| one.answer == Answer::Failed(false));
+        in_doubt.map(|one| one.op)
+    }
+
     /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
     /// this time, and removed them itself.
     pub fn was_returned(&self, key: u64, (from, until): (u64, u64)) -> bool {

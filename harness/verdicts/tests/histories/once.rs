@@ -221,6 +221,42 @@ fn fault_that_keeps_redis_away_skips_no_tick() {
     assert_eq!(partition("[]").status, Status::Violated);
 }
 
+/// A fault that keeps a client away makes no difference while a job keeps the lock.
+#[test]
+fn fault_during_an_earlier_job_changes_nothing() {
+    let frozen = |at_ms: u64, job_ms: u64, workers: &str| {
+        let began = format!(
+            r#","id":0,"fault":"pause-client","detail":"pause-client","workers":{workers}"#
+        );
+        Ticks::new()
+            .begins(2000, 0, 1, 1)
+            .refused(2100, 1, 2, 1)
+            .event(at_ms, "fault-began", &began)
+            .releases(2000 + job_ms, 0, 1)
+            .once("")
+    };
+    assert_eq!(cause(&frozen(2200, 3000, "[1]")), HELD);
+    assert_eq!(frozen(2200, 900, "[1]").status, Status::Unknown);
+}
+
+/// A lock that is granted while the replicas are cut off does not need them.
+#[test]
+fn cut_replicas_excuse_only_a_lock_that_needs_them() {
+    let began = r#","id":0,"fault":"cut-replication","detail":"cut-replication","nodes":[0]"#;
+    let refused = |ticks: Ticks| {
+        let ticks = ticks.refused(4000, 0, 3, 2);
+        ticks.refused(4100, 1, 4, 2).once("")
+    };
+    let cut_before = Ticks::new()
+        .event(1000, "fault-began", began)
+        .begins(2000, 0, 1, 1)
+        .refused(2100, 1, 2, 1)
+        .releases(2500, 0, 1);
+    assert_eq!(refused(cut_before).cause, Some(Cause::SkippedTick));
+    let cut_after = first_tick().event(3000, "fault-began", began);
+    assert_eq!(refused(cut_after).status, Status::Unknown);
+}
+
 /// Each of the two requests may have taken the lock from the other one, but no node was reachable.
 #[test]
 fn requests_that_no_node_answers_do_not_excuse_each_other() {

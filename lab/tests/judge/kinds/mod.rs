@@ -23,11 +23,18 @@ use serde_json::json;
 use super::answer::{Answer, Finding};
 use super::cause::Case;
 use super::compare::{self, Comparison, SimulatedJudgement};
+use super::line::File;
 use super::verdicts::apply_validity;
 use super::{number, tokens};
 
+/// Returns `true` if this is the text of a history of one of these kinds.
+pub fn is_of_another_kind(text: &str) -> bool {
+    let file = File::read(text);
+    file.schedule.is_some() || file.kind != "mutex"
+}
+
 /// Judges the text of a history of one of these kinds.
-fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
+pub fn judge(text: &str) -> BTreeMap<&'static str, Finding> {
     let case = Case::read(text);
     let mut found: BTreeMap<&'static str, Finding> = BTreeMap::new();
     found.insert("exclusion", weights::exclusion(&case));

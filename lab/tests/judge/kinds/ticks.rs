@@ -2,12 +2,15 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | the cause of a second job | `ran-twice` if every value of the first job's hold had been removed by its own release when the second client took the lock; otherwise any cause |
+//! | the cause of a second job | `unbacked-grant` or `stale-reply` if one of the two grants had no value on the servers. `ran-twice` if every value of the first job's hold had been removed by its own release when the second client took the lock. Otherwise any cause |
 //! | the cause of a skipped tick | `no-ttl` is allowed as well: a key without expiry keeps the lock taken |
 //! | the attempts for a tick | those of a client since it got the tick, and before it got the next one; with `catch-up` all since then |
 //! | refused while a client could hold the lock for a part of the attempt | undecided |
-//! | a fault that keeps a client from Redis | a partition, a pause or a crash of the client or of a node; whether a delay, a drop, a hold, a cut, an error or an exhaustion does is undecided |
+//! | refused while a client could hold the lock, and a fault kept it away | the lock was taken, unless no client got an answer |
+//! | no attempt for a tick | a fault made the difference if it kept a client away that would have found the lock free |
+//! | a fault that keeps a client from Redis | a partition, a pause or a crash of the client or of a node; whether a delay, a drop, a hold, a cut, an error or an exhaustion does is undecided. So is a cut replication, unless a client that requested the lock meanwhile got it |
 //! | a fault on some nodes of several | undecided |
+//! | the time for which a fault keeps a client away | until a lease after its end |
 
 use std::collections::BTreeMap;
 
@@ -69,6 +72,9 @@ fn ran_twice(case: &Case, jobs: &[&Line]) -> Finding {
     let (Some(one), Some(other)) = (hold(jobs[0]), hold(jobs[1])) else {
         return Finding::violated([ANY], note);
     };
+    if [one, other].into_iter().any(|one| case.is_unwritten(one)) {
+        return Finding::violated(["unbacked-grant", "stale-reply"], note);
+    }
     let taken = case.key_history.values_of_attempt(other);
     let taken = taken.map(|value| value.from).min().unwrap_or(other.from());
     let values = || case.key_history.values_of_attempt(one);
@@ -91,39 +97,73 @@ enum Skip {
 
 fn skipped(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Skip {
     let tried = attempts_for(case, schedule, key, tick);
-    let due = schedule.interval * tick;
-    let last = tried.iter().map(|one| one.answered).max();
-    let until = last.unwrap_or(due + schedule.clock_shift);
-    match kept_away(case, (due, until)) {
-        Some(true) => return Skip::Excused(format!("tick {tick} of key {key}: faults")),
-        Some(false) if !tried.is_empty() => {
-            return Skip::Undecided("a fault may have kept them away");
-        }
-        _ => {}
+    if tried.is_empty() {
+        return unattended(case, schedule, key, tick);
     }
-    let mut partly = false;
+    let span = |one: &Attempt| (one.requested_at, one.answered);
+    let away = |one: &Attempt| is_kept_away(case, one.worker, span(one));
+    let is_unanswered = |one: &Attempt| {
+        matches!(
+            one.answer,
+            attempt::Answer::Failed(_) | attempt::Answer::None
+        )
+    };
+    let cut_off = tried
+        .iter()
+        .map(|one| away(one).filter(|_| is_unanswered(one)));
+    match cut_off.min().flatten() {
+        Some(true) => return Skip::Excused(format!("tick {tick} of key {key}: faults")),
+        Some(false) => return Skip::Undecided("a fault may have kept them away"),
+        None => {}
+    }
+    let (mut partly, mut perhaps_away) = (false, false);
+    let mut only_faults = true;
     for one in &tried {
         let is_denied = matches!(
             one.answer,
             attempt::Answer::Refused | attempt::Answer::Failed(_)
         );
         if !is_denied {
+            only_faults = false;
             continue;
         }
-        let held = held_by_any(case, one);
-        match free_part(&held, (one.requested_at, one.answered)) {
-            Free::All => {
+        match (free_part(&held_by_any(case, one), span(one)), away(one)) {
+            (Free::All, None) => {
                 let note = format!("tick {tick} of key {key}: op {} found it free", one.op);
                 return Skip::At(one.answered, note);
             }
-            Free::Part => partly = true,
-            Free::Nothing => {}
+            (Free::All, Some(certain)) => perhaps_away |= !certain,
+            (Free::Part, _) => (partly, only_faults) = (true, false),
+            (Free::Nothing, _) => only_faults = false,
         }
     }
-    if partly {
-        return Skip::Undecided("the lock was free for a part of an attempt");
+    if perhaps_away {
+        Skip::Undecided("a fault may have kept a client away")
+    } else if partly {
+        Skip::Undecided("the lock was free for a part of an attempt")
+    } else if only_faults {
+        Skip::Excused(format!("tick {tick} of key {key}: faults"))
+    } else {
+        Skip::No
     }
-    Skip::No
+}
+
+/// Judges a tick for which no client requested the lock.
+fn unattended(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Skip {
+    let others = case.file.workers.saturating_sub(1).max(1);
+    let away = (0..case.file.workers).filter_map(|worker| {
+        let due = schedule.interval * tick + schedule.clock_shift / others * worker;
+        let all = case.attempts.iter().filter(|one| one.key == key);
+        let mut held = all.filter_map(|one| could_hold(case, one));
+        let is_held = held.any(|span| span.0 <= due && due <= span.1);
+        let is_away = is_kept_away(case, worker, (due, due));
+        is_away.filter(|_| due < case.file.end() && !is_held)
+    });
+    match away.max() {
+        Some(true) => Skip::Excused(format!("tick {tick} of key {key}: faults, and no attempt")),
+        Some(false) => Skip::Undecided("a fault may have kept a client away"),
+        None => Skip::No,
+    }
 }
 
 fn attempts_for(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Vec<&Attempt> {
@@ -192,33 +232,35 @@ fn free_part(held: &[Span], (from, until): Span) -> Free {
     }
 }
 
-/// Returns `Some(true)` if faults certainly kept every client away, `Some(false)` if they may have done so, and `None`
-/// if they did not.
-fn kept_away(case: &Case, (from, until): Span) -> Option<bool> {
-    let faults: Vec<(&Line, u64)> = case
-        .file
-        .events("fault-began")
-        .map(|began| {
-            let end = case.end_of(began).unwrap_or(u64::MAX);
-            (began, end.saturating_add(case.file.ttl))
-        })
-        .filter(|(began, end)| began.at <= until && from <= *end)
-        .collect();
-    let by = |worker: u64| {
-        let all = faults.iter().filter_map(|(began, _)| {
-            let (workers, nodes) = (began.list("workers"), began.list("nodes"));
-            let its = workers.is_empty() || workers.contains(&(worker as i64));
-            let every_node = nodes.is_empty() || nodes.len() >= case.file.nodes;
-            let certain = match began.text("fault") {
-                "pause-client" | "crash-client" => true,
-                "partition" | "pause-node" | "crash-node" => every_node,
-                "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "exhaust"
-                | "failover" | "pause-task" => false,
-                _ => return None,
-            };
-            its.then_some(certain)
-        });
-        all.max()
-    };
-    (0..case.file.workers).map(by).min().flatten()
+/// Returns `Some(true)` if faults certainly kept a client away, `Some(false)` if they may have done so, and `None` if they
+/// did not.
+fn is_kept_away(case: &Case, worker: u64, (from, until): Span) -> Option<bool> {
+    let end_of = |began: &Line| case.end_of(began).unwrap_or(u64::MAX);
+    let active = case.file.events("fault-began").filter(|began| {
+        let over = end_of(began).saturating_add(case.file.ttl);
+        began.at <= until && from <= over
+    });
+    let all = active.filter_map(|began| {
+        let (workers, nodes) = (began.list("workers"), began.list("nodes"));
+        let its = workers.is_empty() || workers.contains(&(worker as i64));
+        let every_node = nodes.is_empty() || nodes.len() >= case.file.nodes;
+        let certain = match began.text("fault") {
+            "pause-client" | "crash-client" => true,
+            "partition" | "pause-node" | "crash-node" => every_node,
+            "cut-replication" if was_granted_during(case, (began.at, end_of(began))) => {
+                return None;
+            }
+            "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "exhaust"
+            | "failover" | "pause-task" | "cut-replication" => false,
+            _ => return None,
+        };
+        its.then_some(certain)
+    });
+    all.max()
+}
+
+/// Returns `true` if a request that was made in this span was granted.
+fn was_granted_during(case: &Case, (from, until): Span) -> bool {
+    let mut granted = case.attempts.iter().filter(|one| one.granted());
+    granted.any(|one| from <= one.requested_at && one.requested_at < until)
 }

@@ -13,7 +13,7 @@ use picklock_scenarios::Phase;
 
 use crate::history::{History, KeyCommand};
 use crate::key_history::{SpanEnd, ValueSpan, adds_element, shares_element};
-use crate::timeline::{FaultSpan, Hold, Lease, names_token, overlap};
+use crate::timeline::{EXPIRY_SLACK_NS, FaultSpan, Hold, Lease, names_token, overlap};
 
 use crate::check::causes::ending_command::{
     is_own_token, is_same_token, is_unrequested_removal, late_release, names_permit, took_again,
@@ -157,6 +157,10 @@ impl LostOwnership<'_> {
         later: &Hold,
     ) -> Cause {
         let due_ns = self.due_ns(span).filter(|due_ns| *due_ns <= taken.from_ns);
+        let latest_due_ns = taken.from_ns.saturating_add(EXPIRY_SLACK_NS);
+        let is_nearly_due = self
+            .due_ns(span)
+            .is_some_and(|due_ns| due_ns <= latest_due_ns);
         let cause = match (&span.end, due_ns) {
             (SpanEnd::RanOut, _) if self.ran_out_in_leap(span) => Cause::ClockJump,
             (SpanEnd::RanOut, _) => match cause_of_expiry(span.until_ns, earlier, later) {
@@ -167,8 +171,11 @@ impl LostOwnership<'_> {
                 }
                 cause => cause,
             },
-            // Even if the server had not lost the value, the later attempt would have found the key empty.
-            (end, Some(_)) if end.is_loss() && has_lapsed(earlier, later) => Cause::PhantomExtend,
+            // Even if the server had not lost the value, the later attempt would have found the key empty, then or with
+            // its next command.
+            (end, _) if end.is_loss() && is_nearly_due && has_lapsed(earlier, later) => {
+                Cause::PhantomExtend
+            }
             (end, Some(due_ns)) if end.is_loss() => cause_of_expiry(due_ns, earlier, later),
             (SpanEnd::ClockLeapt, Some(due_ns)) => cause_of_expiry(due_ns, earlier, later),
             _ => self.cause_of_loss(span, taken, earlier, later),

@@ -9,7 +9,7 @@ use crate::check::finding::Claim;
 use crate::check::stalls::thresholds::{ENDING_ANYWAY, TIME_LEFT};
 use crate::history::{EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
-use crate::timeline::{FaultSpan, Hold, Timeline, ms_from_ns, ns_from_ms};
+use crate::timeline::{FaultSpan, Hold, Timeline, is_instantaneous, ms_from_ns, ns_from_ms};
 
 /// The reports of the lock about each attempt.
 #[derive(Debug, Default)]
@@ -150,7 +150,7 @@ impl Course<'_, '_> {
     }
 
     /// Returns a key in which a value of this holder stayed after its release was answered at `at_ns`, and blocked the
-    /// lock: another client wanted the lock, and no client got it before the value expired.
+    /// lock: another client wanted the lock, no fault kept it away, and no client got the lock before the value expired.
     fn blocking_rest(&self, at_ns: u64) -> Option<&KeyName> {
         let (history, hold) = (self.timeline.history(), self.hold);
         let clients_end_ns = ended_clients_ns(history);
@@ -181,21 +181,38 @@ impl Course<'_, '_> {
             history.header.nodes
         };
         let is_blocked = nodes.len() + self.quorum > used;
-        let is_wanted = || is_wanted_at(history, hold, (at_ns, middle_ns));
+        let is_kept_away = |worker: usize| {
+            let mut faults = self.timeline.faults().iter();
+            faults.any(|fault| {
+                let is_lasting = !is_instantaneous(fault.fault);
+                let is_on_way =
+                    fault.nodes.is_empty() || fault.nodes.iter().any(|node| nodes.contains(node));
+                let is_active = fault.touches(at_ns, blocked_until_ns);
+                is_lasting && is_active && is_on_way && fault.affects(worker)
+            })
+        };
+        let is_wanted = || {
+            let wanting = wanting_clients(history, hold, (at_ns, middle_ns));
+            wanting.into_iter().any(|worker| !is_kept_away(worker))
+        };
         (is_blocked && !is_granted && is_wanted()).then(|| &rests[0].key)
     }
 }
 
-/// Returns `true` if another client wanted the lock in this span: it sent a request before `until_ns` that was not
+/// Returns the other clients that wanted the lock in this span: each sent a request before `until_ns` that was not
 /// answered by `from_ns`.
-fn is_wanted_at(history: &History, hold: &Hold, (from_ns, until_ns): (u64, u64)) -> bool {
+fn wanting_clients(
+    history: &History,
+    hold: &Hold,
+    (from_ns, until_ns): (u64, u64),
+) -> BTreeSet<usize> {
     let mut requested = HashMap::new();
     for event in &history.events {
         match event.what {
             EventKind::Acquire {
                 worker, op, key, ..
             } if worker != hold.worker && key == hold.lock && event.at_ns < until_ns => {
-                requested.insert(op, event.at_ns);
+                requested.insert(op, worker);
             }
             EventKind::Granted { op, .. }
             | EventKind::Refused { op, .. }
@@ -207,5 +224,5 @@ fn is_wanted_at(history: &History, hold: &Hold, (from_ns, until_ns): (u64, u64))
             _ => {}
         }
     }
-    !requested.is_empty()
+    requested.into_values().collect()
 }

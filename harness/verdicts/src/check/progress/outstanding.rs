@@ -1,6 +1,9 @@
 //! The time until which a lease of a lock may be outstanding.
 //!
-//! While a client holds the lock, it may renew its lease. Afterwards the lock is free
+//! While a client holds the lock, it may renew its lease. A client that a fault stops cannot: if there is a key history,
+//! its lease is over one lease after it was stopped, or after the last command that renewed its value since.
+//!
+//! After a hold the lock is free
 //!
 //! - when its release has been answered, because the lock is judged by its own report. An answer that arrives after the
 //!   end of the lease prolongs nothing;
@@ -20,6 +23,15 @@ use crate::check::finding::Starvation;
 use crate::check::progress::reach::Reach;
 use crate::history::Header;
 use crate::timeline::{AcquireFailure, Attempt, HoldEnd, Step, ns_from_ms};
+
+/// A client that currently holds the lock.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    worker: usize,
+    op: u64,
+    /// When the lock was granted, or when a command last renewed its value while it was stopped.
+    renewed_ns: u64,
+}
 
 /// A release without an answer so far.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +54,9 @@ struct Doubt {
 /// The leases of one lock that may be outstanding.
 #[derive(Debug, Clone, Default)]
 pub(in crate::check) struct Outstanding {
-    /// Number of clients that currently hold the lock.
-    holding: u32,
+    holders: Vec<Holder>,
+    /// Whether the key history would show a command that renews the lease of a stopped holder.
+    shows_renewals: bool,
     /// The longest lease that a holder may have had.
     held_lease_ns: u64,
     /// Whether the lock was held when all workers were ended.
@@ -80,11 +93,15 @@ impl Outstanding {
             Step::Requested | Step::LeaseMoved { .. } | Step::Acted => {}
             Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
             Step::Begun => {
-                self.holding += 1;
+                self.holders.push(Holder {
+                    worker: attempt.worker,
+                    op: attempt.op,
+                    renewed_ns: at_ns,
+                });
                 (self.doubt, self.excused) = (None, false);
             }
             Step::Ended(how) => {
-                self.holding = self.holding.saturating_sub(1);
+                self.holders.retain(|holder| holder.op != attempt.op);
                 self.held(at_ns);
                 if how == HoldEnd::Released {
                     self.releases.push(Release {
@@ -146,7 +163,7 @@ impl Outstanding {
 
     /// Records that all workers have ended by `at_ns`, and that their last command was executed no later.
     pub(in crate::check) fn workers_ended(&mut self, at_ns: u64) {
-        if std::mem::take(&mut self.holding) > 0 {
+        if !std::mem::take(&mut self.holders).is_empty() {
             self.cut_off = true;
             self.held(at_ns);
             self.still_working(at_ns);
@@ -158,6 +175,13 @@ impl Outstanding {
         if self.cut_off {
             let lease_ns = self.held_lease_ns.max(self.lease_ns);
             self.clear_ns = self.clear_ns.max(at_ns.saturating_add(lease_ns));
+        }
+    }
+
+    /// Records that a command renewed the value with which the attempt `op` holds the lock.
+    pub(in crate::check) fn renewed(&mut self, at_ns: u64, op: u64) {
+        for holder in self.holders.iter_mut().filter(|holder| holder.op == op) {
+            holder.renewed_ns = at_ns;
         }
     }
 
@@ -176,8 +200,8 @@ impl Outstanding {
         self.excused = false;
     }
 
-    /// Returns when it became impossible that a client holds the lock, or `None` if a client holds it, or is releasing
-    /// it while its commands may be late.
+    /// Returns when it became impossible that a client holds the lock, or `None` if a client that is not stopped holds
+    /// it, or is releasing it while its commands may be late.
     pub(in crate::check) fn clear_since_ns(&self, reach: &Reach) -> Option<u64> {
         let clear_ns = self.clear_but_for_kept_away_ns(reach)?;
         Some(clear_ns.max(self.kept_away_clear_ns))
@@ -193,12 +217,23 @@ impl Outstanding {
             }
             clear_ns = clear_ns.max(release.clear_ns);
         }
-        (self.holding == 0).then_some(clear_ns)
+        for holder in &self.holders {
+            clear_ns = clear_ns.max(self.lease_over_ns(holder, reach)?);
+        }
+        Some(clear_ns)
+    }
+
+    /// Returns when the lease of a holder is over that a fault stops, or `None` if the holder may renew its lease.
+    fn lease_over_ns(&self, holder: &Holder, reach: &Reach) -> Option<u64> {
+        let stopped_ns = reach.stopped_since_ns(holder.worker);
+        let stopped_ns = stopped_ns.filter(|_| self.shows_renewals)?;
+        let lease_ns = self.held_lease_ns.max(self.lease_ns);
+        Some(stopped_ns.max(holder.renewed_ns).saturating_add(lease_ns))
     }
 
     /// Returns when the lock was last held, or `None` if a client holds it.
     pub(in crate::check) fn idle_since_ns(&self) -> Option<u64> {
-        (self.holding == 0).then_some(self.held_ns)
+        self.holders.is_empty().then_some(self.held_ns)
     }
 
     /// Returns when the last completed hold ended.
@@ -252,6 +287,7 @@ impl WantedLock {
             is_semaphore: header.capacity > 1,
             ..WantedLock::default()
         };
+        key.outstanding.shows_renewals = header.key_history;
         if margin_ms > 0 {
             lock.outstanding
                 .rounded_up(ns_from_ms(header.ttl_ms.saturating_add(margin_ms)));

@@ -15,7 +15,7 @@
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};
 use crate::timeline::{
-    Attempt, Step, affects_only_replicas, includes, is_instantaneous, only_delays,
+    Attempt, Step, affects_only_replicas, includes, is_instantaneous, only_delays, stops_clients,
 };
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
@@ -29,6 +29,8 @@ struct Obstacle {
     only_delays: bool,
     /// When the fault began, if it affects only replicas, and `None` otherwise.
     only_replicas_ns: Option<u64>,
+    /// When the fault began, if it stops its workers, and `None` otherwise.
+    stopped_ns: Option<u64>,
 }
 
 impl Obstacle {
@@ -100,6 +102,7 @@ impl Reach {
                         nodes: nodes.clone(),
                         only_delays: only_delays(fault),
                         only_replicas_ns: affects_only_replicas(fault).then_some(at_ns),
+                        stopped_ns: stops_clients(fault).then_some(at_ns),
                     });
                 }
             }
@@ -112,6 +115,12 @@ impl Reach {
     /// Returns `true` while an active fault takes nodes away.
     pub(in crate::check) fn is_obstructed(&self) -> bool {
         !self.obstacles.is_empty()
+    }
+
+    /// Returns since when an active fault has stopped this worker, or `None` if no such fault is active.
+    pub(in crate::check) fn stopped_since_ns(&self, worker: usize) -> Option<u64> {
+        let stops = self.obstacles.iter().filter(|fault| fault.affects(worker));
+        stops.filter_map(|fault| fault.stopped_ns).min()
     }
 
     /// Returns `true` if the worker reaches enough nodes for this lock.

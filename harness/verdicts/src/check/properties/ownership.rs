@@ -221,10 +221,11 @@ impl Ownership {
 
     fn foreign_taking(&self, taken: &TakenValue) -> ForeignTaking {
         let taker = self.attempt((taken.by.worker, taken.by.op));
-        let lock_by_name = taken.key.lock().unwrap_or(0);
-        let known = taker.or(self.attempt(taken.owner));
+        // The command may belong to an earlier attempt of its client, for another lock than the current one.
+        let known = self.attempt(taken.owner).map(|owner| owner.lock);
+        let known = known.or_else(|| taken.key.lock());
         ForeignTaking {
-            lock: known.map_or(lock_by_name, |attempt| attempt.lock),
+            lock: known.or(taker.map(|taker| taker.lock)).unwrap_or(0),
             taker: taken.by.op,
             owner: taken.owner.1,
             owned_ns: taken.written_ns,

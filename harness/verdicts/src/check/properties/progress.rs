@@ -156,6 +156,21 @@ impl Progress {
         is_blocked.then_some(due_ns)
     }
 
+    /// Handles a command that renews the value of a holder while a fault stops that holder.
+    fn renewed_while_stopped(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
+        let author = update.now.and_then(|now| now.author);
+        let Some(author) = author.filter(|by| self.reach.stopped_since_ns(by.worker).is_some())
+        else {
+            return;
+        };
+        let is_new = update.before.is_none() || update.ends_value();
+        if update.command().is_some() && (is_new || update.prolongs()) {
+            self.judge_all_locks(at_ns);
+            let all = self.locks.iter_mut();
+            all.for_each(|lock| lock.outstanding.renewed(at_ns, author.op));
+        }
+    }
+
     /// Judges a wait for a lock while a fault keeps the client away, or delays commands that may free the lock. Apart
     /// from the fault, the lock has been free since `free_ns`. If the fault never ends, the wait is `unknown`.
     fn judge_kept_away(&mut self, at_ns: u64, lock: u32, since_ns: u64, free_ns: Option<u64>) {
@@ -443,6 +458,7 @@ impl Checker for Progress {
     fn key_changed(&mut self, at_ns: u64, update: &KeyUpdate<'_>) {
         self.reach.key_changed(update);
         self.kept_alive.key_changed(update);
+        self.renewed_while_stopped(at_ns, update);
         if update.command().is_some_and(|by| by.worker < self.workers) {
             self.last_change_ns = at_ns;
             if self.run_over {

@@ -5,8 +5,9 @@
 //! answer, and the time for which the lock declares that it keeps its key. It is also excused if a fault kept its
 //! client from Redis.
 //!
-//! If any attempt has no excuse, the tick was skipped. The property is `unknown` if faults alone excuse every attempt,
-//! if faults kept a client from making one, or if the machine stalled.
+//! If any attempt has no excuse, the tick was skipped. The property is `unknown` if faults alone excuse every attempt, or
+//! if the machine stalled. It is also `unknown` if no client made an attempt, and a fault kept a client from making one
+//! at a time at which no client held the lock or could still hold it.
 
 use std::collections::HashMap;
 
@@ -14,8 +15,8 @@ use super::recorded::Recorded;
 use crate::check::finding::{Claim, FalseClaim, Observation};
 use crate::check::inconclusive::{InconclusiveReason, TickExcuse};
 use crate::timeline::{
-    FaultSpan, Operation, OperationKind, OperationOutcome, Timeline, includes, is_instantaneous,
-    ms_from_ns,
+    FaultSpan, Hold, Operation, OperationKind, OperationOutcome, Timeline, affects_only_replicas,
+    includes, is_instantaneous, ms_from_ns,
 };
 
 /// A span in which a client held the lock, or could still hold it.
@@ -27,6 +28,13 @@ struct Taken {
     until_ns: u64,
 }
 
+impl Taken {
+    /// Returns `true` if this client held the lock, or could still hold it, in a part of a span.
+    fn meets(&self, key: u32, (from_ns, until_ns): (u64, u64)) -> bool {
+        self.key == key && self.from_ns <= until_ns && from_ns <= self.until_ns
+    }
+}
+
 /// Why an attempt did not get the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Excuse {
@@ -36,12 +44,20 @@ enum Excuse {
     Fault,
 }
 
+/// Returns `true` if a fault affects only replicas, and the lock needs none: a request that was sent in the meantime was
+/// granted.
+fn is_harmless(fault: &FaultSpan<'_>, holds: &[Hold]) -> bool {
+    affects_only_replicas(fault.fault)
+        && (holds.iter()).any(|hold| fault.touches(hold.acquire_ns, hold.acquire_ns))
+}
+
 /// Judges ticks whose job did not run.
 pub(super) struct Skips<'a, 'h> {
     recorded: &'a Recorded,
     attempts: HashMap<u64, &'a Operation>,
     taken: Vec<Taken>,
-    faults: &'a [FaultSpan<'h>],
+    /// The faults that may keep a client from Redis.
+    faults: Vec<&'a FaultSpan<'h>>,
     end_ns: u64,
 }
 
@@ -81,7 +97,9 @@ impl<'a, 'h> Skips<'a, 'h> {
                 .map(|operation| (operation.op, operation))
                 .collect(),
             taken: holds.chain(in_doubt).collect(),
-            faults: timeline.faults(),
+            faults: (timeline.faults().iter())
+                .filter(|fault| !is_harmless(fault, timeline.holds()))
+                .collect(),
             end_ns: timeline.end_ns(),
         }
     }
@@ -95,7 +113,7 @@ impl<'a, 'h> Skips<'a, 'h> {
     ) -> Option<Result<(u64, Observation), InconclusiveReason>> {
         let attempts = self.attempts_for(lock, tick);
         if attempts.is_empty() {
-            return self.unattended_tick(tick).map(Err);
+            return self.unattended_tick(key, tick).map(Err);
         }
         let excuses: Vec<Option<Excuse>> = attempts
             .iter()
@@ -153,14 +171,15 @@ impl<'a, 'h> Skips<'a, 'h> {
             .collect()
     }
 
-    /// Returns the reason if a fault kept a client from requesting the lock for a tick, or `None` if all clients were
-    /// busy or the run had ended.
-    fn unattended_tick(&self, tick: u64) -> Option<InconclusiveReason> {
-        let mut away = (0..self.recorded.workers).filter_map(|worker| {
+    /// Returns the reason if a fault kept a client from requesting the lock for a tick when the lock was free. Returns
+    /// `None` if every client was busy or would have found the lock taken, or if the run had ended.
+    fn unattended_tick(&self, key: u32, tick: u64) -> Option<InconclusiveReason> {
+        let is_away = (0..self.recorded.workers).any(|worker| {
             let due_ns = self.recorded.due_ns(tick, worker);
-            (due_ns < self.end_ns).then(|| self.is_kept_away(worker, (due_ns, due_ns)))
+            let span = (due_ns, due_ns);
+            let is_taken = self.taken.iter().any(|taken| taken.meets(key, span));
+            due_ns < self.end_ns && !is_taken && self.is_kept_away(worker, span)
         });
-        let is_away = away.any(|is_away| is_away);
         let by = TickExcuse::Fault;
         is_away.then_some(InconclusiveReason::TickMissed { tick, by })
     }
@@ -174,10 +193,7 @@ impl<'a, 'h> Skips<'a, 'h> {
         }
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
         let mut others = self.taken.iter().filter(|taken| taken.op != attempt.op);
-        let is_taken = others.any(|taken| {
-            taken.lock == attempt.lock && taken.from_ns <= span.1 && span.0 <= taken.until_ns
-        });
-        if is_taken {
+        if others.any(|taken| taken.meets(attempt.lock, span)) {
             return Some(Excuse::Taken);
         }
         let is_away = self.is_kept_away(attempt.worker, span);
@@ -211,7 +227,7 @@ impl<'a, 'h> Skips<'a, 'h> {
                 && from_ns <= ended_ns.saturating_add(self.recorded.lease_ns)
         };
         let mut nodes: Vec<usize> = Vec::new();
-        for fault in self.faults.iter().filter(is_active) {
+        for fault in self.faults.iter().copied().filter(is_active) {
             if fault.nodes.is_empty() && fault.workers.contains(&worker) {
                 return true;
             }
