@@ -3,8 +3,8 @@
 use picklock_harness::clock;
 use picklock_harness::record::CiJob;
 
-/// Returns the CI job, or `None` outside of CI. Only a record of a CI job has a date, so that the output of a simulation is
-/// otherwise reproducible byte for byte.
+/// Returns the CI job, or `None` outside of CI. Only a record of a CI job has a date, so that the output of a
+/// simulation is otherwise reproducible byte for byte.
 pub fn from_environment() -> Option<CiJob> {
     let variable = |name: &str| std::env::var(name).ok();
     let (year, month, day) = today();

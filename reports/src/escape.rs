@@ -25,8 +25,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// Returns a text of a record, which calls a client a worker, after its process. Reports have one word for both. Options of
-/// a command, such as `--workers 3`, are not changed.
+/// Returns a text of a record, which calls a client a worker, after its process. Reports have one word for both.
+/// Options of a command, such as `--workers 3`, are not changed.
 pub(crate) fn with_clients(text: &str) -> Cow<'_, str> {
     const WORKER: &str = "worker";
     let mut words = String::new();

@@ -1,5 +1,5 @@
-//! A hunt on servers: first the scenarios of the catalog that break most locks, then in turn further scenarios, scenarios
-//! with another workload, and random plans or mutations, as many in parallel as the machine allows.
+//! A hunt on servers: first the scenarios of the catalog that break most locks, then in turn further scenarios,
+//! scenarios with another workload, and random plans or mutations, as many in parallel as the machine allows.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -24,9 +24,13 @@ use crate::backend_choice::{self, BackendRequest};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
-/// Number of scenarios of the catalog that a hunt runs first. Each of the others breaks few locks that these do not break,
-/// so plans that are not in the catalog come between them.
+/// Number of scenarios of the catalog that a hunt runs first. Each of the others breaks few locks that these do not
+/// break, so plans that are not in the catalog come between them.
 const FIRST_SCENARIOS: u64 = 8;
+
+/// Describes the latencies of all runs.
+const LATENCIES: &str =
+    "the latencies of real servers on this machine, which differ from run to run";
 
 /// Returns how many of all runs a shard makes.
 fn part_of(runs: u64, (shard, of): (u64, u64)) -> u64 {
@@ -52,8 +56,7 @@ pub async fn hunt(
     });
     let chosen = interrupt.unless_wanted(choosing).await?;
     let nodes = base.topology.nodes.unwrap_or(lock_under_test.spec.nodes);
-    let latencies = "the latencies of real servers on this machine, which differ from run to run";
-    let mut about = about(args, nodes, chosen.name(), latencies);
+    let mut about = about(args, nodes, chosen.name(), LATENCIES);
     let earlier = Earlier::find(&args.search, &about)?;
     let draw = Draw {
         lock: &lock_under_test.spec,
@@ -96,14 +99,9 @@ pub async fn hunt(
         counterexamples: Vec::new(),
         unrepeated: 0,
     };
-    let jobs = Jobs {
-        min: lock_under_test.threads,
-        now: match (args.search.jobs, chosen.name()) {
-            (None, BackendName::Process) => 2 * lock_under_test.threads,
-            _ => lock_under_test.threads,
-        },
-    };
-    hunting.run(jobs).await?;
+    hunting
+        .run(Jobs::new(args, lock_under_test.threads, chosen.name()))
+        .await?;
     about.coverage.patterns = hunting.memory.patterns();
     about.coverage.unrepeated = hunting.unrepeated;
     about.next = hunting.next;
@@ -159,12 +157,22 @@ impl Turn {
     }
 }
 
-/// Number of parallel attempts. A run on server processes mostly waits, so that there are more attempts than CPUs until the
-/// machine turns out to be too slow for them.
+/// Number of parallel attempts. A run on server processes mostly waits, so that there are more attempts than CPUs until
+/// the machine turns out to be too slow for them.
 #[derive(Debug, Clone, Copy)]
 struct Jobs {
     min: usize,
     now: usize,
+}
+
+impl Jobs {
+    fn new(args: &HuntArgs, threads: usize, backend: BackendName) -> Jobs {
+        let now = match (args.search.jobs, backend) {
+            (None, BackendName::Process) => 2 * threads,
+            _ => threads,
+        };
+        Jobs { min: threads, now }
+    }
 }
 
 /// A plan with its number, counted from 1, and the result of its attempt.

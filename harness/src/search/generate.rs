@@ -102,8 +102,8 @@ impl Draw<'_> {
         plan
     }
 
-    /// Returns the plan with another workload, in which one element differs: how long clients wait, how long they work, how
-    /// often each of them needs the lock, or how long they wait for a server.
+    /// Returns the plan with another workload, in which one element differs: how long clients wait, how long they work,
+    /// how often each of them needs the lock, or how long they wait for a server.
     pub fn with_other_workload(&self, plan: &Plan, number: u64) -> Plan {
         let mut rng = rng::stream(self.seed, "hunt: workload", number);
         let mut plan = plan.clone();

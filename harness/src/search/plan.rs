@@ -43,8 +43,8 @@ impl Plan {
         plan
     }
 
-    /// Returns the plan with a network in which each message takes 3 % of the lease. Clients whose commands must interleave
-    /// then meet more often.
+    /// Returns the plan with a network in which each message takes 3 % of the lease. Clients whose commands must
+    /// interleave then meet more often.
     #[must_use]
     pub fn with_late_messages(&self) -> Plan {
         let mut plan = self.with(FaultPlan {

@@ -125,8 +125,8 @@ impl CellDetails {
         rows
     }
 
-    /// Returns the timeline's data as JSON that is safe inside a script element, if this is the only cell of the page. The
-    /// timelines of several cells are packed.
+    /// Returns the timeline's data as JSON that is safe inside a script element, if this is the only cell of the page.
+    /// The timelines of several cells are packed.
     pub(super) fn embedded_track(&self) -> Option<String> {
         let track = self.track.as_ref().filter(|_| self.is_single);
         track.map(embedded_json::json)

@@ -21,9 +21,9 @@ pub(super) struct StoryLine {
     pub(super) text: Name,
 }
 
-/// Returns the lines of a problem's story, with numbers from `first` on. The deciding lines have numbers. With a timeline,
-/// the grants that the story mentions also have them, and the ends of the leases that their clients outlived, which become
-/// lines.
+/// Returns the lines of a problem's story, with numbers from `first` on. The deciding lines have numbers. With a
+/// timeline, the grants that the story mentions also have them, and the ends of the leases that their clients outlived,
+/// which become lines.
 pub(super) fn story_lines(
     problem: &Problem<'_>,
     timeline: Option<&Timeline<'_>>,

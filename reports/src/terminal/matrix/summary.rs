@@ -52,8 +52,8 @@ pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// Returns one line per scenario and reason, for all locks that the scenario is not applicable to. Many reasons are only
-/// counted, in the last line.
+/// Returns one line per scenario and reason, for all locks that the scenario is not applicable to. Many reasons are
+/// only counted, in the last line.
 pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let groups = inapplicable(record);
     let cells: usize = groups.iter().map(|group| group.locks.len()).sum();
