@@ -17,6 +17,7 @@
 mod adapter_check;
 mod backend_choice;
 mod check;
+mod ci_job;
 mod cli;
 mod completions;
 mod configuration;

@@ -82,8 +82,14 @@ pub fn merge(parts: Vec<(String, ReportInput)>) -> ReportInput {
     let mut whole = parts.next().unwrap_or_default();
     let all = &mut whole.matrix;
     all.format = MATRIX_FORMAT.to_owned();
-    for part in parts {
+    for (index, part) in parts.into_iter().enumerate() {
         let matrix = part.matrix;
+        // Parts of one CI run share it.
+        if index == 0 {
+            all.ci_job = matrix.ci_job;
+        } else if all.ci_job != matrix.ci_job {
+            all.ci_job = None;
+        }
         // The parts may have run one after the other or in parallel.
         all.elapsed_ms = None;
         all.seeds = all.seeds.max(matrix.seeds);

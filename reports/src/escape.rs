@@ -25,6 +25,28 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
+/// Returns a text of a record, which calls a client a worker, after its process. Reports have one word for both.
+/// Options of a command, such as `--workers 3`, are not changed.
+pub(crate) fn with_clients(text: &str) -> Cow<'_, str> {
+    const WORKER: &str = "worker";
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(WORKER) {
+        let (before, after) = (&rest[..at], &rest[at + WORKER.len()..]);
+        let number = after.strip_prefix('s').unwrap_or(after).strip_prefix(' ');
+        let is_numbered = number.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        words.push_str(before);
+        let is_client = is_numbered && !before.ends_with('-');
+        words.push_str(if is_client { "client" } else { WORKER });
+        rest = after;
+    }
+    if words.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    words.push_str(rest);
+    Cow::Owned(words)
+}
+
 /// Escapes the first characters of each command in this line that the runner of a CI job would execute.
 fn inert(line: String) -> String {
     let line = without_marked_commands(line, "\\u{23}#");

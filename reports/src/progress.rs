@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use picklock_verdicts::check::describe_incident;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
+use crate::escape::with_clients;
 use crate::inert;
 use crate::inert::Inert;
 use crate::units::{span_ms, time_ns};
@@ -42,7 +43,7 @@ impl Progress {
             } => (format!("node {node}"), *stalled_ms),
             EventKind::WorkerStalled {
                 worker, stalled_ms, ..
-            } => (format!("worker {worker}"), *stalled_ms),
+            } => (format!("client {worker}"), *stalled_ms),
             _ => return false,
         };
         if length_ms >= MIN_STALL_MS {
@@ -95,8 +96,10 @@ impl Progress {
                 None => format!("fault {id} lasted {late_ms} ms longer than specified"),
             },
             EventKind::FaultBegan { id, detail, .. } => {
-                self.faults.insert(*id, detail.clone());
-                format!("fault: {detail}")
+                let detail = with_clients(detail);
+                let line = format!("fault: {detail}");
+                self.faults.insert(*id, detail.into_owned());
+                line
             }
             what => describe(what)?,
         })
@@ -120,25 +123,25 @@ fn describe_probe(what: &EventKind) -> Option<String> {
 fn describe(what: &EventKind) -> Option<String> {
     Some(match what {
         EventKind::Granted { worker, fence, .. } => match fence {
-            Some(fence) => format!("worker {worker} got the lock, fencing token {fence}"),
-            None => format!("worker {worker} got the lock"),
+            Some(fence) => format!("client {worker} got the lock, fencing token {fence}"),
+            None => format!("client {worker} got the lock"),
         },
-        EventKind::StockChanged { worker, to, .. } => format!("worker {worker} sold, {to} left"),
+        EventKind::StockChanged { worker, to, .. } => format!("client {worker} sold, {to} left"),
         EventKind::FencedOff {
             worker,
             fence,
             highest,
             ..
-        } => format!("worker {worker} was fenced off: its token {fence} is lower than {highest}"),
+        } => format!("client {worker} was fenced off: its token {fence} is lower than {highest}"),
         EventKind::Lost { worker, .. } => {
-            format!("the lock reported to worker {worker} that its lease is lost")
+            format!("the lock reported to client {worker} that its lease is lost")
         }
         EventKind::AcquireFailed {
             worker, message, ..
-        } => format!("worker {worker} could not acquire: {message}"),
+        } => format!("client {worker} could not acquire: {message}"),
         EventKind::ReleaseFailed {
             worker, message, ..
-        } => format!("worker {worker} could not release: {message}"),
+        } => format!("client {worker} could not release: {message}"),
         EventKind::WorkerDown {
             worker,
             by_fault,
@@ -146,7 +149,7 @@ fn describe(what: &EventKind) -> Option<String> {
             ended_by,
         } => {
             if *by_fault {
-                format!("worker {worker} is down: {reason}")
+                format!("client {worker} is down: {reason}")
             } else {
                 EndedBy::describe(*ended_by, *worker, reason)
             }
@@ -154,12 +157,12 @@ fn describe(what: &EventKind) -> Option<String> {
         EventKind::WorkerUp {
             worker,
             incarnation: 1..,
-        } => format!("worker {worker} restarted"),
+        } => format!("client {worker} restarted"),
         EventKind::Misbehaved {
             worker,
             kind,
             detail,
-        } => format!("worker {worker} {}: {detail}", describe_misbehaviour(*kind)),
+        } => format!("client {worker} {}: {detail}", describe_misbehaviour(*kind)),
         EventKind::FaultMissed { fault, reason, .. } => {
             format!("fault {fault} never fired: {reason}")
         }
@@ -205,7 +208,7 @@ mod tests {
         };
         assert_eq!(
             line(1_204, granted).unwrap(),
-            "  1.204 s  worker 2 got the lock"
+            "  1.204 s  client 2 got the lock"
         );
         let sold = EventKind::StockChanged {
             worker: 2,
@@ -217,7 +220,7 @@ mod tests {
         };
         assert_eq!(
             line(61_500, sold).unwrap(),
-            " 61.500 s  worker 2 sold, 2 left"
+            " 61.500 s  client 2 sold, 2 left"
         );
         assert_eq!(line(0, EventKind::Refused { worker: 0, op: 0 }), None);
     }
@@ -236,7 +239,7 @@ mod tests {
             let what = granted(worker);
             Progress::with_workers(3).line(&Event { at_ns: 0, what })
         };
-        assert_eq!(line(2).unwrap(), "  0.000 s  worker 2 got the lock");
+        assert_eq!(line(2).unwrap(), "  0.000 s  client 2 got the lock");
         assert_eq!(
             line(3).unwrap(),
             "  0.000 s  after the run, the probe got the lock"
@@ -266,7 +269,7 @@ mod tests {
         };
         assert_eq!(
             line(5, garbage).unwrap(),
-            r"  0.005 s  worker 0 broke the adapter protocol: \u{1b}]0;owned\u{7}"
+            r"  0.005 s  client 0 broke the adapter protocol: \u{1b}]0;owned\u{7}"
         );
     }
 }

@@ -83,7 +83,7 @@ causes! {
     LostOnRestart "lost-on-restart", Redis,
         "the node restarted without the lock", "sync every write, or restart after a ttl";
     QuorumErosion "quorum-erosion", Redis,
-        "nodes lost their votes", "sync every write, or restart them after a ttl";
+        "nodes lost their votes", "sync every write, or restart after a ttl";
     ClockJump "clock-jump", Redis,
         "a node's clock jumped, and the key expired early", "slew clocks, never set them";
     ClockSkew "clock-skew", Lock,

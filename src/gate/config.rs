@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use picklock_harness::clock;
 use picklock_harness::external_servers::ExternalServers;
 use picklock_harness::named_server::{NamedServer, UnknownServer};
 use picklock_harness::record::{ServersTable, SkippedCell};
@@ -13,6 +12,7 @@ use picklock_scenarios::{BackendName, ScenarioError, profile};
 use toml::Spanned;
 
 use super::names;
+use crate::ci_job;
 use crate::configuration;
 use crate::configuration::configured_locks::ConfiguredLocks;
 use crate::exit::Failure;
@@ -132,7 +132,7 @@ impl Config {
             source: &self.source,
             tables: &self.tables,
             control: self.control.as_deref(),
-            today: today(),
+            today: ci_job::today(),
             omitted,
         };
         configured.check(cells)
@@ -196,26 +196,6 @@ fn requests(
         requests.insert(0, MatrixRequest { locks, ..plain });
     }
     Ok(requests)
-}
-
-/// Returns today's date (UTC) as year, month and day.
-fn today() -> (u16, u8, u8) {
-    let days = clock::wall_clock().as_secs() / 86_400;
-    // Counts from 1 March of the year 0, so that the leap day is the last day of a year.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year as u16, month as u8, day as u8)
 }
 
 fn pairs(source: &Source, given: Option<&Spanned<usize>>) -> Result<usize, ScenarioError> {

@@ -12,6 +12,7 @@ use super::matrix_run::{MatrixResult, MatrixRun};
 use super::request::{MatrixRequest, processors};
 use super::selection::{self, Selection, Task};
 use crate::backend_choice::{self, BackendRequest, ChosenBackend};
+use crate::ci_job;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::reproduce_command::ReproduceCommand;
@@ -102,6 +103,7 @@ impl MatrixPlan {
             // Cleared at the end of a complete run.
             interrupted: true,
             elapsed_ms: None,
+            ci_job: ci_job::from_environment(),
             cells: Vec::new(),
             skipped: self.skipped.clone(),
             reproduce: ReproduceCommand::for_matrix(request, names).to_string(),

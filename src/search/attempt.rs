@@ -64,7 +64,12 @@ pub struct Attempted {
     pub counterexamples: Vec<Counterexample>,
     /// Whether a violation did not recur.
     pub is_unrepeated: bool,
+    /// Whether the machine was too slow for the first run.
+    pub was_too_slow: bool,
 }
+
+/// A plan, its first run, and how often each violation occurred in its runs.
+type Repeated = (Plan, PlanRun, Vec<Recurred>);
 
 /// Returns `true` if the plan is a scenario of the catalog. All other plans have the name of the hunt.
 fn is_of_catalog(plan: &Plan) -> bool {
@@ -121,6 +126,7 @@ impl Attempts {
             let directory = work.join(format!("retry-{retry}"));
             first = self.run(plan, &directory).await?.unwrap_or(first);
         }
+        let was_too_slow = machine_was_too_slow(&first.record.verdicts);
         let after_s = saved_counterexamples::in_millis(self.clock.elapsed().as_secs_f64());
         let mut result = self.result_of(&first);
         let signature = plan.signature();
@@ -140,7 +146,12 @@ impl Attempts {
             let smaller = smaller.as_ref().map(|(plan, run)| (plan, run));
             let (plan, first) = smaller.unwrap_or((plan, &first));
             let times = self.repeat(plan, work, &new).await?;
-            for (violation, recurred) in new.iter().zip(times) {
+            let late = self.with_late_messages(plan, work, &new, &times).await?;
+            let (plan, first, times) = match &late {
+                Some((plan, first, times)) => (plan, first, times),
+                None => (plan, first, &times),
+            };
+            for (violation, &recurred) in new.iter().zip(times) {
                 if recurred.times * 2 <= recurred.runs {
                     result.violations.retain(|it| it != violation);
                     self.known
@@ -166,7 +177,37 @@ impl Attempts {
             history: first.history,
             counterexamples,
             is_unrepeated,
+            was_too_slow,
         }))
+    }
+
+    /// If a violation did not occur in all runs, repeats the plan with late messages. Returns the changed plan if the
+    /// violations occur more often.
+    async fn with_late_messages(
+        &self,
+        plan: &Plan,
+        work: &Path,
+        violations: &[Violation],
+        times: &[Recurred],
+    ) -> Result<Option<Repeated>, Failure> {
+        let plan = plan.with_late_messages();
+        if times.iter().all(|it| it.times == it.runs) || !self.fit(&plan) {
+            return Ok(None);
+        }
+        let work = work.join("late-messages");
+        let Some(first) = self.run(&plan, &work.join("1")).await? else {
+            return Ok(None);
+        };
+        let shown = self.shown(&first).violations;
+        if !violations.iter().all(|it| shown.contains(it)) {
+            return Ok(None);
+        }
+        let late = self.repeat(&plan, &work, violations).await?;
+        let rate = |times: &[Recurred]| -> f64 {
+            let rates = times.iter().map(|it| it.times as f64 / it.runs as f64);
+            rates.sum()
+        };
+        Ok((rate(&late) > rate(times)).then_some((plan, first, late)))
     }
 
     /// Removes the faults that the violations do not need, and returns the plan with its run. Returns `None` if the

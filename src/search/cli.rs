@@ -48,7 +48,8 @@ pub struct SearchArgs {
     /// indexed Job) or SLURM_ARRAY_TASK_ID, which count from 0, or from PICKLOCK_SHARD, which counts from 1.
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Number of threads, or of runs at a time on servers. Default: the number of processors.
+    /// Number of threads, or of runs at a time on servers. Default: the number of processors; a hunt on server
+    /// processes begins with twice that.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = within::<1, MAX_JOBS>)]
     pub jobs: Option<usize>,
     /// Print one JSON document (format picklock-search/1) instead of text.

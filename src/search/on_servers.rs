@@ -1,5 +1,5 @@
-//! A hunt on servers: first the scenarios of the catalog that break most locks, then their mutations and random plans,
-//! as many in parallel as the machine allows.
+//! A hunt on servers: first the scenarios of the catalog that break most locks, then in turn further scenarios,
+//! scenarios with another workload, and random plans or mutations, as many in parallel as the machine allows.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use picklock_harness::record::Counterexample;
 use picklock_harness::search::{Draw, Memory, Plan, Progress, SearchResult, ViolationFilter};
 use picklock_reports::inert;
 use picklock_scenarios::profile::MOST_REVEALING;
-use picklock_scenarios::{Scenario, catalog};
+use picklock_scenarios::{BackendName, Scenario, catalog};
 use tokio::task::JoinSet;
 
 use super::about_hunt::about;
@@ -23,6 +23,14 @@ use super::searching::SearchProgress;
 use crate::backend_choice::{self, BackendRequest};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+
+/// Number of scenarios of the catalog that a hunt runs first. Each of the others breaks few locks that these do not
+/// break, so plans that are not in the catalog come between them.
+const FIRST_SCENARIOS: u64 = 8;
+
+/// Describes the latencies of all runs.
+const LATENCIES: &str =
+    "the latencies of real servers on this machine, which differ from run to run";
 
 /// Returns how many of all runs a shard makes.
 fn part_of(runs: u64, (shard, of): (u64, u64)) -> u64 {
@@ -48,8 +56,7 @@ pub async fn hunt(
     });
     let chosen = interrupt.unless_wanted(choosing).await?;
     let nodes = base.topology.nodes.unwrap_or(lock_under_test.spec.nodes);
-    let latencies = "the latencies of real servers on this machine, which differ from run to run";
-    let mut about = about(args, nodes, chosen.name(), latencies);
+    let mut about = about(args, nodes, chosen.name(), LATENCIES);
     let earlier = Earlier::find(&args.search, &about)?;
     let draw = Draw {
         lock: &lock_under_test.spec,
@@ -92,7 +99,9 @@ pub async fn hunt(
         counterexamples: Vec::new(),
         unrepeated: 0,
     };
-    hunting.run(lock_under_test.threads).await?;
+    hunting
+        .run(Jobs::new(args, lock_under_test.threads, chosen.name()))
+        .await?;
     about.coverage.patterns = hunting.memory.patterns();
     about.coverage.unrepeated = hunting.unrepeated;
     about.next = hunting.next;
@@ -122,6 +131,50 @@ fn catalog_plans(seed: u64, (shard, of): (u64, u64)) -> Vec<Plan> {
     own.map(|(_, plan)| plan).collect()
 }
 
+/// The kinds of plans, each with the number of the plan among those of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// A scenario of the catalog.
+    Scenario(u64),
+    /// A scenario of the catalog with another workload.
+    OtherWorkload(u64),
+    /// A random plan, or a mutation of a plan that showed a new pattern.
+    Drawn(u64),
+}
+
+impl Turn {
+    /// Returns the kind of the plan with this number, counted from 0, if the catalog has `scenarios`.
+    fn of(number: u64, scenarios: u64) -> Turn {
+        let Some(after) = number.checked_sub(FIRST_SCENARIOS.min(scenarios)) else {
+            return Turn::Scenario(number);
+        };
+        let round = after / 3;
+        match after % 3 {
+            0 if FIRST_SCENARIOS + round < scenarios => Turn::Scenario(FIRST_SCENARIOS + round),
+            1 if scenarios > 0 => Turn::OtherWorkload(round),
+            _ => Turn::Drawn(after),
+        }
+    }
+}
+
+/// Number of parallel attempts. A run on server processes mostly waits, so that there are more attempts than CPUs until
+/// the machine turns out to be too slow for them.
+#[derive(Debug, Clone, Copy)]
+struct Jobs {
+    min: usize,
+    now: usize,
+}
+
+impl Jobs {
+    fn new(args: &HuntArgs, threads: usize, backend: BackendName) -> Jobs {
+        let now = match (args.search.jobs, backend) {
+            (None, BackendName::Process) => 2 * threads,
+            _ => threads,
+        };
+        Jobs { min: threads, now }
+    }
+}
+
 /// A plan with its number, counted from 1, and the result of its attempt.
 type Finished = (u64, Plan, Result<Option<Attempted>, Failure>);
 
@@ -143,10 +196,10 @@ struct Hunting<'a> {
 }
 
 impl Hunting<'_> {
-    /// Makes attempts, `jobs` in parallel, until the requested number is reached or the time is over.
-    async fn run(&mut self, jobs: usize) -> Result<(), Failure> {
+    /// Makes parallel attempts until the requested number is reached or the time is over.
+    async fn run(&mut self, mut jobs: Jobs) -> Result<(), Failure> {
         loop {
-            while self.running.len() < jobs && !self.is_over() {
+            while self.running.len() < jobs.now && !self.is_over() {
                 self.start();
             }
             let Some(finished) = self.running.join_next().await else {
@@ -154,6 +207,10 @@ impl Hunting<'_> {
             };
             let finished = finished
                 .map_err(|error| Failure::Environment(inert!("the search failed: {}", error)))?;
+            let (.., attempted) = &finished;
+            if matches!(attempted, Ok(Some(attempted)) if attempted.was_too_slow) {
+                jobs.now = (jobs.now - 1).max(jobs.min);
+            }
             self.add(finished)?;
         }
         self.attempts.clean_up();
@@ -167,9 +224,21 @@ impl Hunting<'_> {
             || self.max.is_some_and(|max| self.next >= max)
     }
 
-    /// Returns the next random plan. A mutation of a scenario of the catalog no longer has the name of that scenario.
-    fn drawn(&self) -> Plan {
-        let Plan { scenario, seed } = self.draw.plan(self.next, &self.memory);
+    /// Returns the plan with this number, counted from 0.
+    fn plan(&self, number: u64) -> Plan {
+        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        match Turn::of(number, self.catalog.len() as u64) {
+            Turn::Scenario(number) => self.catalog[place(number)].clone(),
+            Turn::OtherWorkload(number) => {
+                let plan = &self.catalog[place(number) % self.catalog.len()];
+                self.renamed(self.draw.with_other_workload(plan, number))
+            }
+            Turn::Drawn(number) => self.renamed(self.draw.plan(number, &self.memory)),
+        }
+    }
+
+    /// A mutation of a scenario of the catalog no longer has the name of that scenario.
+    fn renamed(&self, Plan { scenario, seed }: Plan) -> Plan {
         let base = self.draw.base;
         let scenario = Scenario {
             name: base.name.clone(),
@@ -183,9 +252,7 @@ impl Hunting<'_> {
 
     /// Starts the attempt of the next plan, unless the plan does not fit.
     fn start(&mut self) {
-        let plan = usize::try_from(self.next).ok();
-        let plan = plan.and_then(|next| self.catalog.get(next)).cloned();
-        let plan = plan.unwrap_or_else(|| self.drawn());
+        let plan = self.plan(self.next);
         self.next += 1;
         if !self.attempts.fit(&plan) {
             return;
@@ -214,6 +281,7 @@ impl Hunting<'_> {
             history,
             counterexamples,
             is_unrepeated,
+            was_too_slow: _,
         } = attempted;
         self.outcome.add(&plan, &place, Some(&result));
         for known in &mut self.counterexamples {
@@ -238,6 +306,31 @@ impl Hunting<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_plans_come_between_the_later_scenarios() {
+        let turns: Vec<Turn> = (7..13).map(|number| Turn::of(number, 100)).collect();
+        let wanted = [
+            Turn::Scenario(7),
+            Turn::Scenario(8),
+            Turn::OtherWorkload(0),
+            Turn::Drawn(2),
+            Turn::Scenario(9),
+            Turn::OtherWorkload(1),
+        ];
+        assert_eq!(turns, wanted);
+        // Each scenario has its turn once, also in a small shard of the catalog.
+        for scenarios in [0, 3, 8, 9, 100] {
+            let turns = (0..1_000).map(|number| Turn::of(number, scenarios));
+            let shown: Vec<u64> = turns
+                .filter_map(|turn| match turn {
+                    Turn::Scenario(number) => Some(number),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(shown, Vec::from_iter(0..scenarios));
+        }
+    }
 
     #[test]
     fn catalog_is_shared_among_shards() {

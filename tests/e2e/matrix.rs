@@ -26,7 +26,7 @@ fn cells(record: &MatrixRecord) -> Vec<String> {
 #[test]
 fn whole_matrix_fits_on_two_screens() {
     let outcome = picklock(SIM).run().exits(0);
-    assert!(outcome.stdout.lines().count() <= 120, "{}", outcome.stdout);
+    assert!(outcome.stdout.lines().count() <= 100, "{}", outcome.stdout);
 }
 
 #[test]

@@ -79,6 +79,10 @@ pub fn picklock(line: &str) -> Call {
         .env("TMPDIR", home.path().join("tmp"))
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
+        .env_remove("GITHUB_SHA")
+        .env_remove("GITHUB_RUN_ID")
+        .env_remove("CI_COMMIT_SHA")
+        .env_remove("CI_JOB_URL")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -102,6 +102,22 @@ impl Draw<'_> {
         plan
     }
 
+    /// Returns the plan with another workload, in which one element differs: how long clients wait, how long they work,
+    /// how often each of them needs the lock, or how long they wait for a server.
+    pub fn with_other_workload(&self, plan: &Plan, number: u64) -> Plan {
+        let mut rng = rng::stream(self.seed, "hunt: workload", number);
+        let mut plan = plan.clone();
+        let workload = &mut plan.scenario.workload;
+        match rng.random_range(0..6) {
+            // Clients are refused several times in a row while another one works.
+            0..3 => workload.wait = LeaseDuration::Ttl(one_of(&mut rng, &[0.02, 0.05, 0.1])),
+            3 => workload.section = LeaseDuration::Ttl(one_of(&mut rng, &[0.02, 0.5, 0.8])),
+            4 => workload.purchases = workload.purchases.map(|_| rng.random_range(1..4)),
+            _ => workload.command_timeout = LeaseDuration::Ttl(one_of(&mut rng, &[0.2, 3.0])),
+        }
+        plan
+    }
+
     /// Moves the fault to another event of the same kind, or changes its duration.
     fn shift(&self, rng: &mut StdRng, fault: &mut FaultPlan) {
         if fault.duration.is_some() && rng.random_bool(0.3) {
@@ -412,4 +428,44 @@ fn rarely<T>(rng: &mut StdRng, probability: f64, rare: T, usual: T) -> T {
 
 fn one_of<T: Clone>(rng: &mut StdRng, choices: &[T]) -> T {
     choices[rng.random_range(0..choices.len())].clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::catalog;
+
+    use super::super::workload;
+    use super::*;
+
+    #[test]
+    fn other_workload_differs_in_one_element() {
+        let lock = LockSpec::new("set-nx-px");
+        let draw = Draw {
+            lock: &lock,
+            base: &workload::for_hunts(&[]).unwrap(),
+            groups: &Group::ALL,
+            seed: 1,
+            uniform: false,
+            shard: (1, 1),
+        };
+        let scenario = catalog::named("holder-crash").unwrap();
+        let plan = Plan { scenario, seed: 7 };
+        let same = |other: &Plan| *other == plan;
+        let others: Vec<Plan> = (0..24)
+            .map(|number| draw.with_other_workload(&plan, number))
+            .collect();
+        assert!(others.iter().filter(|other| !same(other)).count() > 12);
+        for other in &others {
+            let (before, after) = (&plan.scenario.workload, &other.scenario.workload);
+            let differs = [
+                before.wait != after.wait,
+                before.section != after.section,
+                before.purchases != after.purchases,
+                before.command_timeout != after.command_timeout,
+            ];
+            assert!(differs.iter().filter(|it| **it).count() <= 1, "{after:?}");
+            assert_eq!(other.scenario.faults, plan.scenario.faults);
+            assert_eq!(other.scenario.check_for(1), Ok(()));
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! A plan is a small workload with a list of faults. Each fault has its own injection point and is valid without the
 //! others, so a plan with any subset of the faults is valid, too.
 
-use picklock_scenarios::{FaultPlan, Scenario};
+use picklock_scenarios::{FaultKind, FaultPlan, LeaseDuration, Scenario};
 
 use crate::lock_factory::LockFactory;
 use crate::sim::Simulation;
@@ -40,6 +40,21 @@ impl Plan {
     pub fn replacing(&self, fault: usize, by: FaultPlan) -> Plan {
         let mut plan = self.clone();
         plan.scenario.faults[fault] = by;
+        plan
+    }
+
+    /// Returns the plan with a network in which each message takes 3 % of the lease. Clients whose commands must
+    /// interleave then meet more often.
+    #[must_use]
+    pub fn with_late_messages(&self) -> Plan {
+        let mut plan = self.with(FaultPlan {
+            at: Some(LeaseDuration::ZERO),
+            by: Some(LeaseDuration::Ttl(0.03).into()),
+            ..FaultPlan::new(FaultKind::Delay)
+        });
+        // A scenario of the catalog with another fault is no longer that scenario.
+        plan.scenario.name.push_str("-late-messages");
+        plan.scenario.expect.clear();
         plan
     }
 
@@ -117,5 +132,28 @@ impl Target {
             lock: self.lock.clone(),
             logs_commands,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use picklock_scenarios::catalog;
+
+    use super::*;
+
+    #[test]
+    fn late_messages_keep_every_scenario_valid() {
+        for name in catalog::names() {
+            let scenario = catalog::named(name).unwrap();
+            let nodes = scenario.topology.nodes.unwrap_or(5);
+            let plan = Plan { scenario, seed: 1 };
+            let late = plan.with_late_messages();
+            assert_eq!(late.scenario.check_for(nodes), Ok(()), "{name}");
+            assert!(late.scenario.expect.is_empty() && late.scenario.name != name);
+            assert_eq!(
+                late.without(plan.scenario.faults.len()).signature(),
+                plan.signature()
+            );
+        }
     }
 }

@@ -261,7 +261,7 @@ fn changed(story: &ChangedStory<'_>, after: &[Cell]) -> Changed {
     let first = story.first();
     let after = after.get(first.after_index);
     let properties = || story.changes.iter().filter_map(|change| change.property);
-    let problems = after.map_or_else(Vec::new, |cell| problem_views(&cell.verdicts));
+    let problems = after.map_or_else(Vec::new, |cell| problem_views(&cell.verdicts, None));
     let mut problems = problems.into_iter();
     let problem = problems.find(|it| properties().any(|property| it.violates(property)));
     let reproduce = after.map_or("", |cell| cell.reproduce.as_str());

@@ -14,6 +14,7 @@ use super::name::{
     CommandWords, Fact, Name, client_sentence, command_words, fact, name, paragraph, sentence,
 };
 use super::remedy_view::RemedyView;
+use super::story::{Story, story_lines};
 use super::tile::{self, Tile, tile};
 use super::timeline_data::{Room, TimelineData, timeline_data};
 use super::tone::Tone;
@@ -59,8 +60,7 @@ pub(super) struct CellDetails {
     pub(super) facts: Vec<Fact>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
-    /// The timeline's data, as JSON that is safe inside a script element.
-    pub(super) track: Option<String>,
+    pub(super) track: Option<TimelineData>,
     /// Whether the timeline has the messages of the command log.
     pub(super) has_messages: bool,
     pub(super) has_log: bool,
@@ -110,22 +110,6 @@ impl ProblemView {
     }
 }
 
-/// A story, shown once for all properties that share it.
-pub(super) struct Story {
-    pub(super) properties: String,
-    pub(super) lines: Vec<StoryLine>,
-}
-
-/// A line of a story: its number if it is a deciding line, its time if it begins with a time, and the rest.
-pub(super) struct StoryLine {
-    pub(super) number: Option<usize>,
-    /// Time of the event in nanoseconds since the run began. For lines without a number, its resolution is a
-    /// millisecond.
-    pub(super) at_ns: Option<u64>,
-    pub(super) at: String,
-    pub(super) text: Name,
-}
-
 /// A fault of the run record.
 pub(super) struct FaultRow {
     pub(super) at: String,
@@ -139,6 +123,13 @@ impl CellDetails {
         let mut rows: Vec<&VerdictRow> = self.verdicts.iter().collect();
         rows.sort_by_key(|row| (row.status != Status::Violated.as_str(), !row.unexpected));
         rows
+    }
+
+    /// Returns the timeline's data as JSON that is safe inside a script element, if this is the only cell of the page.
+    /// The timelines of several cells are packed.
+    pub(super) fn embedded_track(&self) -> Option<String> {
+        let track = self.track.as_ref().filter(|_| self.is_single);
+        track.map(embedded_json::json)
     }
 
     /// Adds facts about how the only run of a page was run.
@@ -215,7 +206,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         error: cell.error.as_ref().map(|error| sentence(error)),
         problems: match CellOutcome::from_cell(cell) {
             CellOutcome::NotRun => Vec::new(),
-            _ => problem_views(&cell.verdicts),
+            _ => problem_views(&cell.verdicts, timeline.as_ref()),
         },
         verdicts: verdict_rows(cell),
         command: Command::for_command(&cell.reproduce),
@@ -234,7 +225,7 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
         log_is_part: track.as_ref().is_some_and(|track| track.log_is_part),
         omitted: omitted(track.as_ref(), cell, room),
         has_messages: (track.as_ref()).is_some_and(|track| track.messages.is_some()),
-        track: track.map(|track| embedded_json::json(&track)),
+        track,
         figures: timeline.as_ref().map_or_else(
             || figures::from_cell(cell),
             |timeline| figures::from_timeline(timeline, proxy),
@@ -285,21 +276,17 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
     Property::ALL.into_iter().filter_map(row).collect()
 }
 
-pub(super) fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
-    let mut number = 0;
+/// Returns the problems of a run. With its timeline, their stories number more moments.
+pub(super) fn problem_views(
+    verdicts: &Verdicts,
+    timeline: Option<&Timeline<'_>>,
+) -> Vec<ProblemView> {
+    let mut next = 1;
     let view = |problem: Problem<'_>| {
         let text = problem.fault(verdicts);
         let (party, fault) = text.split_at(text.find(':').unwrap_or(0));
-        let deciding = problem.deciding();
-        let line = |text: &&str| {
-            let mut line = story_line(text);
-            if let Some(one) = deciding.iter().find(|one| one.line == *text) {
-                number += 1;
-                line.number = Some(number);
-                line.at_ns = one.at_ns.or(line.at_ns);
-            }
-            line
-        };
+        let lines = story_lines(&problem, timeline, next);
+        next += lines.iter().filter(|line| line.number.is_some()).count();
         let properties: Vec<&str> = problem.properties.iter().map(|it| it.as_str()).collect();
         let causes: Vec<&str> = problem.causes.iter().map(|it| it.as_str()).collect();
         ProblemView {
@@ -319,7 +306,7 @@ pub(super) fn problem_views(verdicts: &Verdicts) -> Vec<ProblemView> {
                 .map(RemedyView::new),
             story: Story {
                 properties: properties.join(", "),
-                lines: problem.story().iter().map(line).collect(),
+                lines,
             },
             properties: problem.properties,
         }
@@ -341,29 +328,6 @@ fn explanation(cause: &Cause) -> Vec<Name> {
     };
     let shown = paragraphs.filter(is_told).map(|it| it.replace('\n', " "));
     shown.map(|it| paragraph(it.trim())).collect()
-}
-
-pub(super) fn story_line(line: &str) -> StoryLine {
-    // Most lines begin with a time: `1.204 s  worker 0 ...`.
-    let (at, text) = match line.split_once("  ") {
-        Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),
-        _ => ("", line),
-    };
-    StoryLine {
-        number: None,
-        at_ns: seconds(at),
-        at: name(at).shown,
-        text: client_sentence(text),
-    }
-}
-
-/// Reads a time such as `1.204 s`, in nanoseconds.
-fn seconds(text: &str) -> Option<u64> {
-    let (seconds, millis) = text.strip_suffix(" s")?.split_once('.')?;
-    let number = |digits: &str| digits.parse::<u64>().ok();
-    let millis = number(millis).filter(|_| millis.len() == 3)?;
-    let millis = number(seconds)?.checked_mul(1_000)?.checked_add(millis)?;
-    millis.checked_mul(1_000_000)
 }
 
 fn faults(faults: &[FiredFault]) -> Vec<FaultRow> {

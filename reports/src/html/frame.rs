@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use picklock_verdicts::record::CiJob;
 use sha2::{Digest, Sha256};
 
 use super::name::{CommandWords, Name, command_words, name};
@@ -20,6 +21,8 @@ pub(super) struct Frame {
     /// Hash of the script for the content security policy.
     pub(super) script_hash: String,
     pub(super) picklock: Name,
+    /// The CI job that produced the results.
+    pub(super) ci_job: Option<CiJobView>,
     pub(super) title: String,
     /// Notices that a reader must see first.
     pub(super) notices: Vec<Name>,
@@ -40,6 +43,7 @@ impl Frame {
             style_hash: hash_in_page(style),
             script_hash: hash_in_page(script),
             picklock: name(picklock),
+            ci_job: None,
             title,
             notices: Vec::new(),
             counts: Vec::new(),
@@ -51,6 +55,34 @@ impl Frame {
 /// content.
 fn hash_in_page(text: &str) -> String {
     BASE64_STANDARD.encode(Sha256::digest(format!("\n{text}")))
+}
+
+/// Number of characters of a commit's hash.
+const MAX_COMMIT_LENGTH: usize = 7;
+
+/// A CI job, at the top of a page.
+pub(super) struct CiJobView {
+    pub(super) date: Name,
+    /// Empty if it is unknown.
+    pub(super) commit: Name,
+    /// Empty if there is none, or if it is not the address of a web page.
+    pub(super) url: String,
+}
+
+impl CiJobView {
+    pub(super) fn new(job: &CiJob) -> Self {
+        let commit = job.commit.iter().flat_map(|it| it.chars());
+        let commit: String = commit.take(MAX_COMMIT_LENGTH).collect();
+        let is_page = |url: &&String| {
+            let is_web = url.starts_with("https://") || url.starts_with("http://");
+            is_web && url.chars().all(|c| c.is_ascii_graphic())
+        };
+        CiJobView {
+            date: name(&job.date),
+            commit: name(&commit),
+            url: job.url.iter().find(is_page).cloned().unwrap_or_default(),
+        }
+    }
 }
 
 /// A number at the top of a page.

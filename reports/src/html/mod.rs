@@ -5,7 +5,7 @@
 //! becomes HTML, and again when it becomes JSON.
 //!
 //! - `page.rs`, `grid.rs`, `tile.rs`, `cell_details.rs`: the data for the templates in `templates/`
-//! - `remedy_view.rs`: the code of remedies
+//! - `story.rs`: the story as lines, with the numbers of the timeline; `remedy_view.rs`: the code of remedies
 //! - `scorecard.rs`: the scorecard; `pack.rs`: the evidence of many cells, compressed
 //! - `search.rs`: the results of a search, and its heat map
 //!
@@ -42,6 +42,7 @@ mod scorecard;
 mod search;
 #[cfg(test)]
 mod small_history;
+mod story;
 mod tile;
 mod time_series;
 mod timeline_data;

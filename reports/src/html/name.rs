@@ -3,7 +3,7 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 
-use crate::escape::{code_parts, shell_words, shortened, visible};
+use crate::escape::{code_parts, shell_words, shortened, visible, with_clients};
 
 /// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 48;
@@ -45,23 +45,10 @@ pub(super) fn sentence(text: &str) -> Name {
     cut(text, MAX_SENTENCE_LENGTH)
 }
 
-/// Returns a sentence of a record, which calls a client a worker, after its process. A page has one word for both.
+/// Returns a sentence of a record, in which a client has the number of its worker.
 pub(super) fn client_sentence(text: &str) -> Name {
-    let mut words = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(WORKER) {
-        let after = &rest[at + WORKER.len()..];
-        let number = after.strip_prefix('s').unwrap_or(after).strip_prefix(' ');
-        let is_numbered = number.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
-        words.push_str(&rest[..at]);
-        words.push_str(if is_numbered { "client" } else { WORKER });
-        rest = after;
-    }
-    sentence(&(words + rest))
+    sentence(&with_clients(text))
 }
-
-/// The word of records for a client.
-const WORKER: &str = "worker";
 
 /// Returns a paragraph, truncated to [`MAX_PARAGRAPH_LENGTH`].
 pub(super) fn paragraph(text: &str) -> Name {
@@ -121,16 +108,6 @@ pub(super) fn fact(what: &'static str, value: impl AsRef<str>) -> Fact {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbered_worker_is_a_client() {
-        let shown = |text| client_sentence(text).shown;
-        assert_eq!(
-            shown("worker 1 and workers 0, 2"),
-            "client 1 and clients 0, 2"
-        );
-        assert_eq!(shown("the worker processes"), "the worker processes");
-    }
 
     #[test]
     fn long_name_is_truncated_and_whole_on_hover() {

@@ -8,7 +8,7 @@ use picklock_verdicts::check::Cause;
 use picklock_verdicts::record::MatrixRecord;
 
 use super::cell_details::{CellDetails, all_cell_details};
-use super::frame::{Command, Count, Frame};
+use super::frame::{CiJobView, Command, Count, Frame};
 use super::grid::{self, BackendGrid, Slot};
 use super::name::{Fact, Name, fact, name, sentence};
 use super::pack::{Pack, packs};
@@ -114,6 +114,7 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     Ok(Page {
         frame: Frame {
             notices: notices(input),
+            ci_job: matrix.ci_job.as_ref().map(CiJobView::new),
             ..Frame::new(STYLE, SCRIPT, &matrix.picklock, title)
         },
         counted: counted(matrix),

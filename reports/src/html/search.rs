@@ -5,9 +5,10 @@ use std::path::Path;
 
 use picklock_verdicts::record::{Cell, Counterexample, Placed, SearchRecord};
 
-use super::cell_details::{Story, cell_ids, problem_views, story_line};
+use super::cell_details::{cell_ids, problem_views};
 use super::frame::Command;
 use super::name::{Name, client_sentence, name, sentence};
+use super::story::{Story, story_line};
 use super::tone::Tone;
 use crate::matrix::distinct;
 use crate::remedy::anchor;
@@ -247,7 +248,7 @@ fn counterexample_view(group: &[&Counterexample], input: &ReportInput) -> Counte
 /// Returns the story of the saved run, in which the deciding lines are numbered, or `None` if the run has another
 /// violation.
 fn story_of_run(counterexample: &Counterexample, cell: &Cell) -> Option<Story> {
-    let mut problems = problem_views(&cell.verdicts).into_iter();
+    let mut problems = problem_views(&cell.verdicts, None).into_iter();
     let same = problems.find(|it| it.violates(counterexample.property))?;
     Some(same.story)
 }

@@ -75,12 +75,12 @@ fn band(cells: usize, first: usize, last: usize, label: &str) -> Vec<Cell> {
     row
 }
 
-/// Returns a name such as `pause-client w0`: the kind, and up to three affected workers and nodes. The kind
+/// Returns a name such as `pause-client c0`: the kind, and up to three affected clients and nodes. The kind
 /// may come from a file that Picklock did not write, so only single-column characters are kept.
 fn short_name(span: &FaultSpan<'_>) -> String {
     let kind = span.fault.chars().filter(char::is_ascii_graphic);
     let mut name: String = kind.take(24).collect();
-    for (letter, targets) in [('w', span.workers), ('n', span.nodes)] {
+    for (letter, targets) in [('c', span.workers), ('n', span.nodes)] {
         for number in targets.iter().take(3) {
             name.push_str(&format!(" {letter}{number}"));
         }

@@ -34,7 +34,7 @@ pub(super) fn lines(record: &RunRecord, width: usize) -> Vec<Line> {
         .any(|(operation, _)| *operation == REQUESTED)
     {
         let words =
-            "acquire is measured from the buyer's arrival, request from the worker's request";
+            "acquire is measured from the buyer's arrival, request from the client's request";
         let line = Line::new().pad_to(NAME_COLUMN).styled(FAINT, words);
         lines.extend(line.wrap(width, NAME_COLUMN));
     }

@@ -48,7 +48,7 @@ pub(super) fn lines(record: &RunRecord, width: usize, detail: Detail) -> Vec<Lin
 
 fn circumstances(record: &RunRecord) -> String {
     let mut parts = vec![
-        count(record.workers, "worker"),
+        count(record.workers, "client"),
         count(record.nodes, "node"),
         format!("ttl {}", span_ms(record.ttl_ms)),
     ];

@@ -1,4 +1,4 @@
-//! A timeline of the violation: one row per worker, then one row per node with the values of the lock's key.
+//! A timeline of the violation: one row per client, then one row per node with the values of the lock's key.
 //! Each column is a time step.
 
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub(super) fn lines(
     if shown.is_empty() {
         return Vec::new();
     }
-    let names: Vec<String> = shown.iter().map(|(w, _)| format!("worker {w}")).collect();
+    let names: Vec<String> = shown.iter().map(|(w, _)| format!("client {w}")).collect();
     let node_lanes = node_lanes(history);
     let (values, omitted_values) = value_rows::choose(
         node_lanes.as_deref().unwrap_or(&[]),
@@ -95,7 +95,7 @@ pub(super) fn lines(
     let (ruler, labels) = scale.axis();
     picture.indented(ruler);
     picture.indented(labels);
-    for (count, what) in [(omitted, "workers"), (omitted_values, "nodes with the key")] {
+    for (count, what) in [(omitted, "clients"), (omitted_values, "nodes with the key")] {
         if count > 0 {
             picture.note(&format!("and {count} more {what}"), width);
         }

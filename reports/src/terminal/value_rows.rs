@@ -28,7 +28,7 @@ pub(super) struct ValueRow<'a> {
 
 /// The glyphs of values with their styles and meanings, in the order of the legend.
 pub(super) const LEGEND: [(&str, Style, &str); 3] = [
-    ("├ w0 ┤", GOOD, "value of worker 0 in the lock's key"),
+    ("├ c0 ┤", GOOD, "value of client 0 in the lock's key"),
     ("╳", BAD, "removed by another client"),
     ("◊", FAULT, "lost by the server"),
 ];
@@ -155,7 +155,7 @@ fn ending(key: &str) -> String {
     }
 }
 
-/// Returns the cells of a lane: `├ w0 ─── ran out ┤` for each value, with as much of its text as fits. A
+/// Returns the cells of a lane: `├ c0 ─── ran out ┤` for each value, with as much of its text as fits. A
 /// value of one column is `│`, and `┼` is where one value ends and the next one begins.
 pub(super) fn cells(lane: &NodeLane, scale: &Scale) -> Vec<Cell> {
     let mut row = vec![(' ', Style::new()); scale.cells];
@@ -217,16 +217,16 @@ fn draw(cells: &mut [Cell], span: &ValueSpan, scale: &Scale) {
     }
 }
 
-/// Returns the author of a value, such as `w0`, or `?` if the write was not observed.
+/// Returns the author of a value, such as `c0`, or `?` if the write was not observed.
 fn author_name(span: &ValueSpan) -> String {
     let author = span.author.as_ref();
-    author.map_or("?".to_owned(), |author| format!("w{}", author.worker))
+    author.map_or("?".to_owned(), |author| format!("c{}", author.worker))
 }
 
 /// Describes how and by whose command a value ended, longest text first.
 fn describe_ending(span: &ValueSpan) -> Vec<String> {
     let ended = describe_end(&span.end);
-    match span.end.by().map(|by| format!("by w{}", by.worker)) {
+    match span.end.by().map(|by| format!("by c{}", by.worker)) {
         Some(by) => vec![format!("{ended} {by}"), by],
         None => vec![ended.to_owned()],
     }

@@ -15,7 +15,7 @@ use crate::matrix::at;
 const RESULTS: &str = include_str!("default-matrix.txt");
 
 /// Maximum number of lines of two screens.
-const TWO_SCREENS: usize = 110;
+const TWO_SCREENS: usize = 96;
 
 /// Returns the verdicts that differ from a held property without fencing tokens.
 fn verdicts(result: &str) -> Vec<(Property, Verdict)> {

@@ -55,6 +55,7 @@ fn sample() -> MatrixRecord {
         jobs: 2,
         interrupted: false,
         elapsed_ms: None,
+        ci_job: None,
         cells: vec![
             cell("set-nx-px", "calm", &[]),
             cell("redlock", "calm", &[]),
@@ -161,7 +162,7 @@ fn colours_are_never_the_only_information() {
     let words = plain(&styled);
     assert!(!words.contains('\u{1b}') && words.contains("unexpected"));
     assert!(
-        words.contains(r"\u{1b}[2Jworker 1"),
+        words.contains(r"\u{1b}[2Jclient 1"),
         "a story cannot clear the screen"
     );
 }

@@ -34,7 +34,7 @@ fn terminal_states_the_start_of_each_latency() {
       acquire     152 ms  424 ms  424 ms  424 ms  424 ms       6
       · request     2 ms  424 ms  424 ms  424 ms  424 ms       6
       release       1 ms    1 ms    1 ms    1 ms    1 ms       6
-                acquire is measured from the buyer's arrival, request from the worker's request
+                acquire is measured from the buyer's arrival, request from the client's request
       took      setup 12 ms · workload 3.41 s · teardown 3 ms
 
     ✔ Held: exclusion lease resource ownership – fencing progress claims once

@@ -87,7 +87,7 @@ fn fencing_protects_the_stock() {
 fn unreported_lease_is_never_drawn_as_over() {
     let (record, history) = samples::silent();
     let text = plain(&terminal::run(&record, &history, 100, Detail::Answer));
-    let row = text.lines().find(|line| line.starts_with("    worker 1 "));
+    let row = text.lines().find(|line| line.starts_with("    client 1 "));
     let row = row.unwrap();
     assert!(row.contains('▓') && !row.contains('▒'), "{text}");
 }
@@ -116,10 +116,10 @@ fn overlapping_workers_are_drawn_among_many() {
     let (record, history) = samples::crowd();
     let text = show((record, history), 100);
     for worker in [37, 411] {
-        let row = format!("\n    worker {worker} ");
+        let row = format!("\n    client {worker} ");
         assert!(text.contains(&row), "{text}");
     }
-    assert!(text.contains("    and 494 more workers\n"), "{text}");
+    assert!(text.contains("    and 494 more clients\n"), "{text}");
 }
 
 #[test]
@@ -181,9 +181,9 @@ fn overlapping_holds_are_red() {
         found.unwrap().to_owned()
     };
     let red = "\x1b[1m\x1b[31m";
-    assert!(row("    worker 0 ").contains(red), "{text}");
-    assert!(row("    worker 1 ").contains(red));
-    assert!(!row("    worker 2 ").contains(red));
+    assert!(row("    client 0 ").contains(red), "{text}");
+    assert!(row("    client 1 ").contains(red));
+    assert!(!row("    client 2 ").contains(red));
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn node_rows_show_authors_and_ends_of_values() {
         let row = text.lines().find(|line| line.starts_with(node));
         row.unwrap_or_else(|| panic!("no {node}: {text}"))
     };
-    assert!(row("    node 0").contains("─◊├ w1 ─"), "{text}");
-    assert!(row("    node 1").contains(" removed by w0 ┤"), "{text}");
-    assert!(row("    node 3").contains(" removed by w0 ╳"), "{text}");
+    assert!(row("    node 0").contains("─◊├ c1 ─"), "{text}");
+    assert!(row("    node 1").contains(" removed by c0 ┤"), "{text}");
+    assert!(row("    node 3").contains(" removed by c0 ╳"), "{text}");
     assert!(row("    node 4").contains(" ran out ┤"), "{text}");
     insta::assert_snapshot!(text);
 }
@@ -203,7 +203,7 @@ fn node_rows_show_authors_and_ends_of_values() {
 #[test]
 fn node_rows_fit_a_narrow_terminal() {
     let text = show_everything(key_history_samples::eroded_quorum(), 60);
-    assert!(text.contains("├ w1 ─ by w0 ╳"), "{text}");
+    assert!(text.contains("├ c1 ─ by c0 ╳"), "{text}");
     insta::assert_snapshot!(text);
 }
 

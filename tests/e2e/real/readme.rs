@@ -64,7 +64,7 @@ fn the_scenario_of_the_docs_is_valid() {
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("pause-client of worker 0"), "{text}");
+    assert!(text.contains("pause-client of client 0"), "{text}");
 }
 
 const INSTALLED_LOCALLY: &str =

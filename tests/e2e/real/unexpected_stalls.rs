@@ -115,7 +115,7 @@ fn violation_beside_a_bystanders_stall_stays() {
     // Now the successor is inside together with the frozen holder, and the third client waits.
     let successor = run.hear("got the lock");
     let is_bystander = |worker: &usize| {
-        Some(*worker) != holder && !successor.contains(&format!("worker {worker} "))
+        Some(*worker) != holder && !successor.contains(&format!("client {worker} "))
     };
     let bystander = (0..3).find(is_bystander).unwrap();
     stop_for(workers[bystander].pid, Duration::from_millis(1500));

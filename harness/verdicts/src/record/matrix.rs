@@ -34,6 +34,9 @@ pub struct MatrixRecord {
     /// Wall time of the whole matrix in milliseconds; absent if the output must be reproducible byte for byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<u64>,
+    /// The CI job that ran the matrix, or `None` if it did not run in CI.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ci_job: Option<CiJob>,
     /// The cells by backend, scenario and lock, in the order of the tables.
     pub cells: Vec<Cell>,
     /// Cells that were left out because they are not possible: a user's program in the simulation, or a scenario on a
@@ -45,6 +48,19 @@ pub struct MatrixRecord {
     pub similarity: Vec<Similarity>,
     /// The command that repeats the matrix.
     pub reproduce: String,
+}
+
+/// A job of a CI service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CiJob {
+    /// The date on which it began the matrix (UTC), such as `2026-11-30`.
+    pub date: String,
+    /// The commit that it tested; absent if the service does not state it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// The address of its page; absent if the service does not state it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// A cell that was left out, and why.

@@ -9,7 +9,7 @@ mod search;
 mod verdict_text;
 
 pub use matrix::{
-    Cell, CellSetting, KeyHistoryTally, MATRIX_FORMAT, MatrixRecord, Mismatch, Similarity,
+    Cell, CellSetting, CiJob, KeyHistoryTally, MATRIX_FORMAT, MatrixRecord, Mismatch, Similarity,
     SkippedCell, Tally,
 };
 pub use repro::{REPRO_FORMAT, RecordedVerdict, Repro, ReproLock, ReproOverrides, ServersTable};

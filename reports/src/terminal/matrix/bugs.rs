@@ -74,56 +74,61 @@ fn bugs(record: &MatrixRecord) -> Vec<Bug<'_>> {
     bugs
 }
 
-/// Returns one line per cause of violations that are expected or not the lock's fault.
+/// Returns one line per remedy against violations that are expected or not the lock's fault.
 pub(super) fn causes(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let bugs = bugs(record);
     let known: Vec<&Bug<'_>> = bugs.iter().filter(|bug| !bug.is_news()).collect();
-    let mut lines = Vec::new();
     let kinds: BTreeSet<_> = known
         .iter()
         .map(|bug| (std::cmp::Reverse(bug.party), bug.cause))
         .collect();
-    // Violations that no lock can prevent are summarised in one line.
-    let outside = kinds.iter().filter(|(party, _)| party.0 == Party::Outside);
-    let outside: Vec<&str> = outside
-        .filter_map(|(_, cause)| cause.map(Cause::as_str))
-        .collect();
-    let is_summed_up = outside.len() > 1;
+    // Causes with the same remedy share a line. Violations that no lock can prevent are summarised in one line.
+    let mut groups: Vec<(Party, Vec<Option<Cause>>)> = Vec::new();
     for (party, cause) in kinds {
-        if is_summed_up && party.0 == Party::Outside {
-            continue;
+        let remedy = cause.and_then(Cause::remedy);
+        let same = groups.iter_mut().find(|(known, causes)| {
+            let is_same = remedy.is_some() && causes[0].and_then(Cause::remedy) == remedy;
+            *known == party.0 && (party.0 == Party::Outside || is_same)
+        });
+        match same {
+            Some((_, causes)) => causes.push(cause),
+            None => groups.push((party.0, vec![cause])),
         }
-        let here = || {
-            known
-                .iter()
-                .filter(|bug| bug.party == party.0 && bug.cause == cause)
-        };
-        let names: Vec<&str> = here().map(|bug| bug.lock.as_str()).collect();
-        let locks = match party.0 {
-            Party::Lock => named(&names),
-            _ => count(names.len(), "lock"),
-        };
-        let cells = here().flat_map(|bug| &bug.cells);
-        let scenarios = distinct(cells.map(|(cell, _)| cell.scenario.as_str()));
-        let (glyph, style, _) = mark_of_party(party.0);
-        let name = cause.map_or("violated", Cause::as_str);
-        let scenarios = match scenarios.as_slice() {
-            [one] => (*one).to_owned(),
-            several => count(several.len(), "scenario"),
-        };
-        let remedy = cause.and_then(Cause::remedy).map(|it| format!(": {it}"));
-        let line = Line::new().styled(style, &format!("{glyph} {name}"));
-        let line = line.plain(&format!("  {locks} in {scenarios}"));
-        let line = line.styled(FAINT, &remedy.unwrap_or_default());
-        lines.extend(line.wrap(width, 4));
     }
-    if is_summed_up {
-        let (glyph, style, _) = mark_of_party(Party::Outside);
-        let line = Line::new().styled(style, &format!("{glyph} {}", outside.join(", ")));
-        let about = "  no lock can prevent these (picklock explain NAME)";
-        lines.extend(line.styled(FAINT, about).wrap(width, 4));
+    let lines = groups.into_iter().flat_map(|(party, causes)| {
+        let here = known.iter().copied();
+        let here = here.filter(|it| it.party == party && causes.contains(&it.cause));
+        remedy_line(party, &causes, &here.collect::<Vec<_>>()).wrap(width, 4)
+    });
+    lines.collect()
+}
+
+/// Returns the line of causes with the same remedy.
+fn remedy_line(party: Party, causes: &[Option<Cause>], bugs: &[&Bug<'_>]) -> Line {
+    let (glyph, style, _) = mark_of_party(party);
+    let names = causes.iter().map(|it| it.map_or("violated", Cause::as_str));
+    let names: Vec<&str> = names.collect();
+    let line = Line::new().styled(style, &format!("{glyph} {}", names.join(", ")));
+    if party == Party::Outside && causes.len() > 1 {
+        return line.styled(FAINT, "  no lock can prevent these (picklock explain NAME)");
     }
-    lines
+    let names = distinct(bugs.iter().map(|bug| bug.lock.as_str()));
+    let locks = match party {
+        Party::Lock => named(&names),
+        _ => count(names.len(), "lock"),
+    };
+    let cells = bugs.iter().flat_map(|bug| &bug.cells);
+    let scenarios = distinct(cells.map(|(cell, _)| cell.scenario.as_str()));
+    let scenarios = match scenarios.as_slice() {
+        [one] => (*one).to_owned(),
+        several => count(several.len(), "scenario"),
+    };
+    let remedy = causes
+        .iter()
+        .find_map(|cause| cause.and_then(Cause::remedy));
+    let remedy = remedy.map_or(String::new(), |it| format!(": {it}"));
+    line.plain(&format!("  {locks} in {scenarios}"))
+        .styled(FAINT, &remedy)
 }
 
 /// Joins names, such as `a, b and 3 more`.

@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use anstyle::Style;
 use picklock_scenarios::Family;
 use picklock_verdicts::check::Cause;
 use picklock_verdicts::record::Cell;
 
-use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, columns};
+use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, columns, style_of_party};
 use super::cell::{is_green, mark, marks};
+use crate::cell_mark::CellMark;
 use crate::matrix::{distinct, name_of_lock};
+use crate::responsibility::Party;
 use crate::units::count;
 
 /// Gap between columns.
@@ -20,7 +23,7 @@ const NARROW: usize = 3;
 /// Minimum room for the causes behind a row.
 const MIN_NOTE_WIDTH: usize = 24;
 
-/// Minimum number of green rows that are folded into one.
+/// Minimum number of rows in which all cells are green, or all are outside of the locks, that are folded into one.
 const MIN_FOLDED: usize = 2;
 
 /// Maximum number of rows of a grid that shows each scenario separately. In a larger grid, scenarios of a family that
@@ -36,7 +39,8 @@ struct Row<'a> {
     family: Option<Family>,
     /// The names of the scenarios, at least one. The first name stands for the row.
     scenarios: Vec<&'a str>,
-    /// The lock and the glyph of each cell, whether the result is unexpected, and the causes of the row.
+    /// The lock and the glyph of each cell, whether its result is unexpected, and the causes of the row if a lock is at
+    /// fault.
     signature: (Vec<(&'a str, &'static str, bool)>, BTreeSet<Cause>),
 }
 
@@ -70,17 +74,9 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
         .collect();
     let locks = distinct(keyed.iter().map(|(lock, _)| lock.as_str()));
     let scenarios = distinct(cells.iter().map(|cell| cell.scenario.as_str()));
-    let is_green_row = |scenario: &&str| {
-        let mut here = cells.iter().filter(|cell| cell.scenario == *scenario);
-        here.all(|cell| is_green(cell))
-    };
-    let (mut folded, mut rows): (Vec<&str>, Vec<&str>) = scenarios
-        .iter()
-        .partition(|scenario| is_green_row(scenario));
-    if folded.len() < MIN_FOLDED {
-        folded.clear();
-        rows = scenarios;
-    }
+    let mut rows = scenarios;
+    let green = take(&mut rows, cells, is_green);
+    let outside = take(&mut rows, cells, is_outside);
     let rows = grid_rows(&keyed, rows);
     let widest = rows.iter().map(|row| columns(&row.name())).max();
     let first = 2 + widest.unwrap_or(0) + GAP;
@@ -98,23 +94,68 @@ pub(super) fn lines(cells: &[&Cell], width: usize) -> Vec<Line> {
         let words = format!("Rows that are alike: {}", shared.join("; "));
         lines.extend(Line::new().styled(FAINT, &words).wrap(width, 2));
     }
-    if !folded.is_empty() {
-        let what = format!("✔ {} ", count(folded.len(), "scenario"));
-        let line = Line::new().styled(GOOD, &what);
-        let names = if folded.len() > MAX_NAMED {
-            let more = folded.len() - NAMED_OF_MANY;
-            format!("{} and {more} more", folded[..NAMED_OF_MANY].join(", "))
-        } else {
-            folded.join(", ")
-        };
-        let words = format!("in which every lock held: {names}");
-        lines.extend(line.styled(FAINT, &words).wrap(width, 2));
+    let (glyph, style) = (Party::Outside.sign(), style_of_party(Party::Outside));
+    let folded = [
+        (glyph, style, "that no lock can influence", outside),
+        ("✔", GOOD, "in which every lock held", green),
+    ];
+    for (glyph, style, words, scenarios) in folded {
+        lines.extend(folded_line((glyph, style), words, &scenarios, width));
     }
     lines
 }
 
+/// Removes the scenarios in which `is_folded` holds for all cells, if there are several, and returns them.
+fn take<'a>(
+    scenarios: &mut Vec<&'a str>,
+    cells: &[&Cell],
+    is_folded: fn(&Cell) -> bool,
+) -> Vec<&'a str> {
+    let is_folded = |scenario: &&str| {
+        let mut here = cells.iter().filter(|cell| cell.scenario == *scenario);
+        here.all(|cell| is_folded(cell))
+    };
+    if scenarios.iter().filter(|it| is_folded(it)).count() < MIN_FOLDED {
+        return Vec::new();
+    }
+    scenarios.extract_if(.., |it| is_folded(it)).collect()
+}
+
+/// Returns the line of folded scenarios, if there are any.
+fn folded_line(
+    (glyph, style): (&str, Style),
+    words: &str,
+    scenarios: &[&str],
+    width: usize,
+) -> Vec<Line> {
+    if scenarios.is_empty() {
+        return Vec::new();
+    }
+    let line = Line::new().styled(
+        style,
+        &format!("{glyph} {} ", count(scenarios.len(), "scenario")),
+    );
+    let names = if scenarios.len() > MAX_NAMED {
+        let more = scenarios.len() - NAMED_OF_MANY;
+        format!("{} and {more} more", scenarios[..NAMED_OF_MANY].join(", "))
+    } else {
+        scenarios.join(", ")
+    };
+    line.styled(FAINT, &format!("{words}: {names}"))
+        .wrap(width, 2)
+}
+
+/// Returns `true` if the application or the resource is at fault, as expected, or if the cell is not applicable.
+fn is_outside(cell: &Cell) -> bool {
+    let mark = CellMark::from_cell(cell);
+    matches!(
+        mark,
+        CellMark::Fault(Party::Outside) | CellMark::NotApplicable
+    ) && cell.is_as_expected()
+}
+
 /// Returns the rows of the grid by family. In a large grid, scenarios that look alike are one row, unless a result is
-/// unexpected.
+/// unexpected, or unless a lock is at fault for different causes.
 fn grid_rows<'a>(cells: &'a [(String, &'a Cell)], scenarios: Vec<&'a str>) -> Vec<Row<'a>> {
     let has_many = scenarios.len() > MAX_SEPARATE_ROWS;
     let mut rows: Vec<Row<'a>> = Vec::new();
@@ -123,9 +164,12 @@ fn grid_rows<'a>(cells: &'a [(String, &'a Cell)], scenarios: Vec<&'a str>) -> Ve
         let glyphs = here
             .clone()
             .map(|(lock, cell)| (lock.as_str(), mark(cell).0, cell.is_unexpected()));
+        let is_locks = here
+            .clone()
+            .any(|(_, cell)| CellMark::from_cell(cell) == CellMark::Fault(Party::Lock));
         let verdicts = here.clone().flat_map(|(_, cell)| cell.verdicts.values());
         let causes = verdicts.filter_map(|verdict| verdict.cause);
-        let signature = (glyphs.collect(), causes.collect());
+        let signature = (glyphs.collect(), causes.filter(|_| is_locks).collect());
         let is_unexpected = here.clone().any(|(_, cell)| cell.is_unexpected());
         let family = here
             .clone()
@@ -168,18 +212,13 @@ impl<'a> Columns<'a> {
                 end: at,
             };
         }
-        let mut head = Vec::new();
-        for (index, lock) in locks.iter().enumerate() {
-            let bars = "│  ".repeat(index);
-            let line = Line::new().pad_to(first).styled(FAINT, &bars);
-            head.push(line.styled(STRONG, lock).cut(width));
-            starts.push(first + NARROW * index);
-        }
+        let places = 0..locks.len();
+        let starts: Vec<usize> = places.map(|place| first + NARROW * place).collect();
         Columns {
             end: first + NARROW * locks.len(),
+            head: branching_head(locks, &starts, width),
             locks,
             starts,
-            head,
         }
     }
 
@@ -201,7 +240,6 @@ impl<'a> Columns<'a> {
     fn row(&self, cells: &[(String, &Cell)], row: &Row<'_>, width: usize) -> Vec<Line> {
         let scenario = row.scenarios[0];
         let mut line = Line::new().plain("  ").plain(&row.name());
-        let mut causes: Vec<String> = Vec::new();
         for (lock, start) in self.locks.iter().zip(&self.starts) {
             line = line.pad_to(*start);
             let here = cells
@@ -213,16 +251,45 @@ impl<'a> Columns<'a> {
                 if cell.is_unexpected() {
                     line = line.styled(BAD, "!");
                 }
-                let known = cell.verdicts.values().filter_map(|verdict| verdict.cause);
-                causes.extend(known.map(|cause| cause.to_string()));
             }
         }
         if self.end + MIN_NOTE_WIDTH > width {
             return vec![line.cut(width)];
         }
-        let causes = distinct(causes.iter().map(String::as_str)).join(", ");
+        let is_here = |name: &str, cell: &Cell| {
+            self.locks.contains(&name) && row.scenarios.contains(&cell.scenario.as_str())
+        };
+        let here = cells.iter().filter(|(name, cell)| is_here(name, cell));
+        let verdicts = here.flat_map(|(_, cell)| cell.verdicts.values());
+        let causes = verdicts.filter_map(|verdict| Some(verdict.cause?.as_str()));
+        let causes = distinct(causes).join(", ");
         vec![line.pad_to(self.end).styled(FAINT, &causes).cut(width)]
     }
+}
+
+/// Returns the lines with the names, each directly above its column. The names of the first half end there, and the
+/// others begin there, so that two names share a line.
+fn branching_head(locks: &[&str], starts: &[usize], width: usize) -> Vec<Line> {
+    let half = locks.len() / 2;
+    let has_room = |(lock, start): (&&str, &usize)| columns(lock) <= *start;
+    let has_room = locks[..half].iter().zip(starts).all(has_room);
+    let half = if has_room { half } else { 0 };
+    let line = |number: usize| {
+        let (left, right) = (half.checked_sub(number + 1), half + number);
+        let mut line = Line::new();
+        if let Some(left) = left {
+            let name = locks[left];
+            line = line
+                .pad_to(starts[left] + 1 - columns(name))
+                .styled(STRONG, name);
+        }
+        for start in &starts[left.map_or(0, |left| left + 1)..right] {
+            line = line.pad_to(*start).styled(FAINT, "│");
+        }
+        let line = line.pad_to(starts[right]).styled(STRONG, locks[right]);
+        line.cut(width)
+    };
+    (0..locks.len() - half).map(line).collect()
 }
 
 /// Returns the meanings of the glyphs in the grid.

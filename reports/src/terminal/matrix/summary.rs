@@ -52,17 +52,13 @@ pub(super) fn advice(scorecard: &Scorecard, width: usize) -> Vec<Line> {
     lines.collect()
 }
 
-/// Returns one line per scenario and reason, for all locks that the scenario is not applicable to.
+/// Returns one line per scenario and reason, for all locks that the scenario is not applicable to. Many reasons are
+/// only counted, in the last line.
 pub(super) fn not_applicable(record: &MatrixRecord, width: usize) -> Vec<Line> {
     let groups = inapplicable(record);
     let cells: usize = groups.iter().map(|group| group.locks.len()).sum();
-    if groups.is_empty() {
+    if groups.is_empty() || groups.len() > MAX_REASONS {
         return Vec::new();
-    }
-    if groups.len() > MAX_REASONS {
-        let (cells, groups) = (count(cells, "cell"), count(groups.len(), "reason"));
-        let text = format!("Not applicable: {cells}, for {groups} (--json has them all)");
-        return Line::new().styled(FAINT, &text).wrap(width, 2);
     }
     let text = format!("Not applicable ({})", count(cells, "cell"));
     let mut lines = vec![Line::new().styled(FAINT, &text)];
@@ -94,6 +90,11 @@ pub(super) fn outcome(record: &MatrixRecord, width: usize) -> Vec<Line> {
         };
         let text = format!("{} {}", grouped(number), outcome.as_str());
         line = line.styled(style, &text);
+    }
+    let reasons = inapplicable(record).len();
+    if reasons > MAX_REASONS {
+        let text = format!(" for {} (--json has them all)", count(reasons, "reason"));
+        line = line.styled(FAINT, &text);
     }
     if record.interrupted {
         let text = "; interrupted: other cells, or runs of these, are missing";

@@ -19,11 +19,14 @@ pub fn expanded(page: &str) -> String {
         let (pack, rest) = part.split_once("</script>").unwrap();
         let (_, pack) = pack.split_once('>').unwrap();
         let bytes = base64::prelude::BASE64_STANDARD.decode(pack).unwrap();
-        let mut list = String::new();
+        let mut json = String::new();
         let mut decoder = flate2::read::ZlibDecoder::new(&bytes[..]);
-        decoder.read_to_string(&mut list).unwrap();
-        let cells: Vec<String> = serde_json::from_str(&list).unwrap();
-        text.push_str(&cells.concat());
+        decoder.read_to_string(&mut json).unwrap();
+        let pack: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let cells = pack["html"].as_array().unwrap();
+        text.extend(cells.iter().map(|html| html.as_str().unwrap()));
+        // The script sets the data of a timeline as the text of an element, where it cannot be markup.
+        text.push_str(&pack["tracks"].to_string().replace('<', "\\u003c"));
         text.push_str(rest);
     }
     text

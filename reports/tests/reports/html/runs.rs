@@ -41,6 +41,7 @@ pub fn nothing(seeds: u64) -> ReportInput {
             jobs: 2,
             interrupted: false,
             elapsed_ms: Some(4_210),
+            ci_job: None,
             cells: Vec::new(),
             skipped: Vec::new(),
             reproduce: format!("picklock matrix --backend sim --seed 1 --seeds {seeds}"),

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use picklock_reports::html::page;
-use picklock_reports::report_input::Evidence;
+use picklock_reports::report_input::{Evidence, ReportInput};
 use picklock_verdicts::check::{Property, judge};
 use picklock_verdicts::expectation::Expectation;
 use picklock_verdicts::history::EventKind;
-use picklock_verdicts::record::Tally;
+use picklock_verdicts::record::{CiJob, Tally};
 
 use super::{expanded, histories, runs};
 
@@ -38,6 +38,65 @@ fn matrix_shows_fault_and_confidence() {
     }
     assert_eq!(page.matches("<details class=\"cell-details").count(), 4);
     assert_eq!(page.matches("class=\"tile").count(), 4);
+}
+
+#[test]
+fn grant_and_end_of_lease_have_numbers_in_story_and_timeline() {
+    let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
+    let story = between(&page, "<ol class=\"story\">", "</ol>");
+    let numbered = story
+        .split("<li")
+        .filter(|it| it.contains("class=\"deciding\""));
+    let texts = numbered.map(|it| between(it, "<span>", "</span>").to_owned());
+    let texts: Vec<String> = texts.collect();
+    let steps = [
+        " got the lock",
+        "the lease of client ",
+        " still held it",
+        " changed the stock ",
+    ];
+    let mut rest = texts.iter();
+    for step in steps {
+        assert!(rest.any(|text| text.contains(step)), "{step}: {texts:#?}");
+    }
+    // The numbers count the lines, each of which has the time at which the timeline draws its number.
+    let numbers: Vec<&str> = story.split("data-at=\"").skip(1).collect();
+    let numbers = numbers.iter().filter(|it| it.contains("data-number"));
+    let numbers: Vec<usize> = numbers
+        .map(|it| between(it, "data-number=\"", "\"").parse().unwrap())
+        .collect();
+    assert_eq!(numbers, Vec::from_iter(1..=texts.len()));
+}
+
+#[test]
+fn ci_job_is_named_with_a_link_to_its_page() {
+    let mut matrix = runs::matrix(&["set-nx-px"], &["calm", "gc-pause"], 1);
+    matrix.matrix.ci_job = Some(CiJob {
+        date: "2026-11-30".into(),
+        commit: Some("1a2b3c4d5e6f".into()),
+        url: Some("https://ci.example/me/shop/runs/7".into()),
+    });
+    let header = |matrix: &ReportInput| {
+        let page = page(matrix).unwrap();
+        between(&page, "<header", "</header>").to_owned()
+    };
+    let shown = header(&matrix);
+    assert!(shown.contains(
+        "2026-11-30 · commit 1a2b3c4 · <a href=\"https://ci.example/me/shop/runs/7\">CI run</a>"
+    ));
+    // An address that is not a web page, or that contains markup, is no link.
+    for url in [
+        "javascript:alert(1)",
+        "https://x/\u{202e}",
+        "https://x/ onclick=y",
+    ] {
+        if let Some(job) = &mut matrix.matrix.ci_job {
+            job.url = Some(url.into());
+        }
+        assert!(!header(&matrix).contains("<a "), "{url}");
+    }
+    matrix.matrix.ci_job = None;
+    assert!(!header(&matrix).contains("commit"));
 }
 
 #[test]

@@ -287,7 +287,7 @@ impl WantedLock {
             is_semaphore: header.capacity > 1,
             ..WantedLock::default()
         };
-        key.outstanding.shows_renewals = header.key_history;
+        lock.outstanding.shows_renewals = header.key_history;
         if margin_ms > 0 {
             lock.outstanding
                 .rounded_up(ns_from_ms(header.ttl_ms.saturating_add(margin_ms)));

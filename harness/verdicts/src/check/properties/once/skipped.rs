@@ -30,8 +30,8 @@ struct Taken {
 
 impl Taken {
     /// Returns `true` if this client held the lock, or could still hold it, in a part of a span.
-    fn meets(&self, key: u32, (from_ns, until_ns): (u64, u64)) -> bool {
-        self.key == key && self.from_ns <= until_ns && from_ns <= self.until_ns
+    fn meets(&self, lock: u32, (from_ns, until_ns): (u64, u64)) -> bool {
+        self.lock == lock && self.from_ns <= until_ns && from_ns <= self.until_ns
     }
 }
 
@@ -113,7 +113,7 @@ impl<'a, 'h> Skips<'a, 'h> {
     ) -> Option<Result<(u64, Observation), InconclusiveReason>> {
         let attempts = self.attempts_for(lock, tick);
         if attempts.is_empty() {
-            return self.unattended_tick(key, tick).map(Err);
+            return self.unattended_tick(lock, tick).map(Err);
         }
         let excuses: Vec<Option<Excuse>> = attempts
             .iter()
@@ -173,11 +173,11 @@ impl<'a, 'h> Skips<'a, 'h> {
 
     /// Returns the reason if a fault kept a client from requesting the lock for a tick when the lock was free. Returns
     /// `None` if every client was busy or would have found the lock taken, or if the run had ended.
-    fn unattended_tick(&self, key: u32, tick: u64) -> Option<InconclusiveReason> {
+    fn unattended_tick(&self, lock: u32, tick: u64) -> Option<InconclusiveReason> {
         let is_away = (0..self.recorded.workers).any(|worker| {
             let due_ns = self.recorded.due_ns(tick, worker);
             let span = (due_ns, due_ns);
-            let is_taken = self.taken.iter().any(|taken| taken.meets(key, span));
+            let is_taken = self.taken.iter().any(|taken| taken.meets(lock, span));
             due_ns < self.end_ns && !is_taken && self.is_kept_away(worker, span)
         });
         let by = TickExcuse::Fault;
