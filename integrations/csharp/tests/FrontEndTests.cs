@@ -70,6 +70,36 @@ public class Failing : TryLock
     public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(null);
 }
 
+/// <summary>Fails in each request, with a root cause and a long stack trace.</summary>
+public class Unreachable : TryLock
+{
+    public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
+    {
+        try
+        {
+            return await Fail(10);
+        }
+        catch (IOException problem)
+        {
+            throw new InvalidOperationException("no connection", problem);
+        }
+    }
+
+    static async Task<string?> Fail(int depth) =>
+        depth == 0 ? throw new IOException("wrong password") : await Fail(depth - 1);
+
+    public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(null);
+}
+
+/// <summary>Uses no server at all.</summary>
+public class Elsewhere : TryLock
+{
+    public override Task<string?> TryAcquire(string key, TimeSpan ttl) =>
+        Task.FromResult<string?>(Guid.NewGuid().ToString());
+
+    public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(true);
+}
+
 /// <summary>Tests of the package. They start the engine, and need a Redis server.</summary>
 public class FrontEndTests
 {
@@ -125,7 +155,25 @@ public class FrontEndTests
     public async Task FailingConstructorIsInTheError()
     {
         var problem = await Assert.ThrowsAsync<PicklockException>(() => LockTest.Run<Failing>("calm", Process()));
-        Assert.Contains("no such setting", problem.Message);
+        Assert.Matches("refused to start: InvalidOperationException: no such setting; the constructor of Failing threw "
+            + "this; connect to nodes\\[0\\] \\(redis://", problem.Message);
+    }
+
+    [Fact]
+    public async Task FailingRequestsAreInTheErrorWithTheirRootCause()
+    {
+        var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Unreachable>("calm", Process()));
+        Assert.Contains("InvalidOperationException: no connection (IOException: wrong password)", problem.Message);
+        Assert.Matches("Output of worker 0:\n  System.IO.IOException: wrong password\n   ", problem.Message);
+        Assert.DoesNotContain("busy machine", problem.Message);
+    }
+
+    [Fact]
+    public async Task OtherServerIsNotBlamedOnTheMachine()
+    {
+        var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Elsewhere>("calm", Process()));
+        Assert.Contains("the lock does not use the servers that it was given", problem.Message);
+        Assert.DoesNotContain("busy machine", problem.Message);
     }
 
     [Fact]
