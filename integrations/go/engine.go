@@ -145,7 +145,6 @@ type verdict struct {
 	Reasons []struct {
 		Kind, Feature, Unsupported string
 		Granted                    int
-		Failed                     *struct{}
 	}
 }
 

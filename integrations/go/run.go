@@ -177,12 +177,12 @@ func (r run) unexpected(one cell) (map[string]string, []string) {
 	return wrong, open
 }
 
-// isDueToTheLock returns true if a property is unknown because the lock uses other servers than its nodes, or because no
-// request succeeded. A less busy machine does not help then.
+// isDueToTheLock returns true if a property is unknown because the lock uses other servers than its nodes, or because it
+// was never granted. A less busy machine does not help then.
 func isDueToTheLock(one cell, among []string) bool {
 	for _, property := range among {
 		for _, reason := range one.Verdicts.of[property].Reasons {
-			if reason.Kind == "other-servers" || reason.Kind == "too-few-grants" && reason.Granted == 0 && reason.Failed != nil {
+			if reason.Kind == "other-servers" || reason.Kind == "too-few-grants" && reason.Granted == 0 {
 				return true
 			}
 		}

@@ -82,12 +82,10 @@ async function judge({ title, cell, reference, expect, directory }) {
   }
 }
 
-// Returns true if a property is unknown because the lock uses other servers than its nodes, or because no request
-// succeeded. A less busy machine does not help then.
+// Returns true if a property is unknown because the lock uses other servers than its nodes, or because it was never
+// granted. A less busy machine does not help then.
 function isDueToTheLock({ reasons = [] }) {
-  return reasons.some(
-    ({ kind, granted, failed }) => kind === "other-servers" || (kind === "too-few-grants" && granted === 0 && failed),
-  );
+  return reasons.some(({ kind, granted }) => kind === "other-servers" || (kind === "too-few-grants" && granted === 0));
 }
 
 async function failure({ title, cell, failed, reference, directory }) {

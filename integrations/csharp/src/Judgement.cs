@@ -97,11 +97,11 @@ namespace Picklock
         }
 
         /// <summary>Returns true if a property is unknown because the lock uses other servers than its nodes, or because
-        /// no request succeeded. A less busy machine does not help then.</summary>
+        /// it was never granted. A less busy machine does not help then.</summary>
         private bool IsDueToTheLock(string property) =>
             Verdict(property).TryGetValue("reasons", out var reasons) && reasons is List<object?> list
             && list.OfType<Dictionary<string, object?>>().Any(one => (string?)one["kind"] == "other-servers"
-                || (string?)one["kind"] == "too-few-grants" && one["granted"] is 0L && one.ContainsKey("failed"));
+                || (string?)one["kind"] == "too-few-grants" && one["granted"] is 0L);
 
         private string Reason(IEnumerable<string> properties)
         {

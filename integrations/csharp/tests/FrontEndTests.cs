@@ -71,13 +71,13 @@ public class Failing : TryLock
 }
 
 /// <summary>Fails in each request, with a root cause and a long stack trace.</summary>
-public class Unreachable : TryLock
+public class Unreachable(string[] nodes) : TryLock
 {
     public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
     {
         try
         {
-            return await Fail(10);
+            return await Fail(nodes, 10);
         }
         catch (IOException problem)
         {
@@ -85,17 +85,17 @@ public class Unreachable : TryLock
         }
     }
 
-    static async Task<string?> Fail(int depth) =>
-        depth == 0 ? throw new IOException("wrong password") : await Fail(depth - 1);
+    static async Task<string?> Fail(string[] nodes, int depth) =>
+        depth == 0 ? throw new IOException($"wrong password for {nodes.Length} node") : await Fail(nodes, depth - 1);
 
     public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(null);
 }
 
 /// <summary>Uses no server at all.</summary>
-public class Elsewhere : TryLock
+public class Elsewhere(string[] nodes) : TryLock
 {
     public override Task<string?> TryAcquire(string key, TimeSpan ttl) =>
-        Task.FromResult<string?>(Guid.NewGuid().ToString());
+        Task.FromResult<string?>($"{Guid.NewGuid()}, not on {nodes[0]}");
 
     public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(true);
 }
@@ -162,9 +162,20 @@ public class FrontEndTests
     [Fact]
     public async Task FailingRequestsAreInTheErrorWithTheirRootCause()
     {
-        var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Unreachable>("calm", Process()));
-        Assert.Contains("InvalidOperationException: no connection (IOException: wrong password)", problem.Message);
-        Assert.Matches("Output of worker 0:\n  System.IO.IOException: wrong password\n   ", problem.Message);
+        var scenario = Path.GetFullPath("short.toml");
+        File.WriteAllText(scenario, """
+            name = "short"
+            summary = "Ends soon, because a lock that fails each time does not sell anything."
+            [workload]
+            workers = 2
+            stock = 2
+            section = "0.05ttl"
+            limit = "2ttl"
+            [judge]
+            min_grants = 2
+            """);
+        var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Unreachable>(scenario, Process()));
+        Assert.Matches("Output of worker 0:\n  System.IO.IOException: wrong password for 1 node\n   ", problem.Message);
         Assert.DoesNotContain("busy machine", problem.Message);
     }
 

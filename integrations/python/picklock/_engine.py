@@ -242,10 +242,10 @@ def _judge(lock, scenario, cell, reference, expect, directory):
 
 
 def _is_due_to_the_lock(verdict):
-    """Returns True if a property is unknown because the lock uses other servers than its nodes, or because no request
-    succeeded. A less busy machine does not help then."""
+    """Returns True if a property is unknown because the lock uses other servers than its nodes, or because it was never
+    granted. A less busy machine does not help then."""
     return any(reason["kind"] == "other-servers"
-               or reason["kind"] == "too-few-grants" and reason["granted"] == 0 and "failed" in reason
+               or reason["kind"] == "too-few-grants" and reason["granted"] == 0
                for reason in verdict.get("reasons", ()))
 
 

@@ -92,13 +92,12 @@ final class Judgement {
         return (Map<?, ?>) ((Map<?, ?>) cell.get("verdicts")).get(property);
     }
 
-    /** Returns true if a property is unknown because the lock uses other servers than its nodes, or because no request
-     * succeeded. A less busy machine does not help then. */
+    /** Returns true if a property is unknown because the lock uses other servers than its nodes, or because it was never
+     * granted. A less busy machine does not help then. */
     private boolean isDueToTheLock(String property) {
         return verdict(property).get("reasons") instanceof List<?> reasons
                 && reasons.stream().map(reason -> (Map<?, ?>) reason).anyMatch(reason -> "other-servers".equals(reason.get("kind"))
-                || "too-few-grants".equals(reason.get("kind")) && ((Number) reason.get("granted")).longValue() == 0
-                && reason.containsKey("failed"));
+                || "too-few-grants".equals(reason.get("kind")) && ((Number) reason.get("granted")).longValue() == 0);
     }
 
     private String reason(Set<String> properties) {
