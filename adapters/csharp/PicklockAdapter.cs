@@ -190,7 +190,8 @@ namespace MyLock
                 {
                     Console.Error.WriteLine(problem);
                 }
-                answer = Message("reply", "error", "message", problem.Message, "definite", isDefinite);
+                var message = isDefinite ? problem.Message : Describe(problem);
+                answer = Message("reply", "error", "message", message, "definite", isDefinite);
             }
             var client = Field(request, "client");
             var token = Field(answer, "token") as string;
@@ -206,6 +207,14 @@ namespace MyLock
             {
                 Watch(grant);
             }
+        }
+
+        /// <summary>Returns the type and message of an exception, and of the exception that is its root cause.</summary>
+        internal static string Describe(Exception problem)
+        {
+            var root = problem.GetBaseException();
+            var text = $"{problem.GetType().Name}: {problem.Message}";
+            return root == problem ? text : $"{text} ({root.GetType().Name}: {root.Message})";
         }
 
         // Reports the loss of a grant, once it has been answered, until the lock is released.

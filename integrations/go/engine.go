@@ -142,7 +142,10 @@ type verdict struct {
 	Cause  string
 	Story  []string
 	// The reasons for the status unknown or not-applicable, one for each line of the story.
-	Reasons []struct{ Kind, Feature, Unsupported string }
+	Reasons []struct {
+		Kind, Feature, Unsupported string
+		Granted                    int
+	}
 }
 
 // verdicts has the verdict on each property, and the properties in the order in which the engine lists them.

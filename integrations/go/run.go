@@ -147,9 +147,10 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 		return violated, r.failure(title, one, wrong, directory)
 	}
 	if len(open) > 0 {
-		lines := []string{
-			title + " cannot be judged: " + strings.Join(open, ", ") + " unknown: " + reason(one, open),
-			"On a busy machine, run fewer tests at a time, or skip such tests with the option picklock.SkipUnknown().",
+		lines := []string{title + " cannot be judged: " + strings.Join(open, ", ") + " unknown: " + reason(one, open)}
+		if !isDueToTheLock(one, open) {
+			lines = append(lines,
+				"On a busy machine, run fewer tests at a time, or skip such tests with the option picklock.SkipUnknown().")
 		}
 		lines = append(append(lines, workerOutput(directory)...), "", places(directory, one))
 		return unknown, strings.Join(lines, "\n")
@@ -176,6 +177,19 @@ func (r run) unexpected(one cell) (map[string]string, []string) {
 	return wrong, open
 }
 
+// isDueToTheLock returns true if a property is unknown because the lock uses other servers than its nodes, or because it
+// was never granted. A less busy machine does not help then.
+func isDueToTheLock(one cell, among []string) bool {
+	for _, property := range among {
+		for _, reason := range one.Verdicts.of[property].Reasons {
+			if reason.Kind == "other-servers" || reason.Kind == "too-few-grants" && reason.Granted == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // reason returns the reasons why properties are unknown, without repetitions.
 func reason(one cell, among []string) string {
 	var lines []string
@@ -196,16 +210,25 @@ func reason(one cell, among []string) string {
 
 func (r run) failure(title string, one cell, wrong map[string]string, directory string) string {
 	var found, names, shared []string
+	isCounted := map[string]bool{"": true}
 	for _, property := range one.Verdicts.properties {
 		verdict := one.Verdicts.of[property]
 		if wanted, is := wrong[property]; is {
 			names = append(names, property)
+			isCounted[verdict.Cause] = true
 			found = append(found, fmt.Sprintf("%s is %s, expected %s", property, verdict.describe(), wanted))
-		} else if one.Expected[property] == "any" && verdict.Status == "violated" {
+		} else if r.reference != "" && one.Expected[property] == "any" && verdict.Status == "violated" {
 			shared = append(shared, property)
 		}
 	}
-	lines := story(filepath.Join(directory, "run"))
+	var uncounted []string
+	for _, property := range shared {
+		if cause := one.Verdicts.of[property].Cause; !isCounted[cause] {
+			isCounted[cause] = true
+			uncounted = append(uncounted, cause)
+		}
+	}
+	lines := story(filepath.Join(directory, "run"), uncounted)
 	lines[0] = title + ": " + lines[0]
 	lines = append(append(lines, workerOutput(directory)...), "", strings.Join(found, "; "))
 	if r.reference != "" {
@@ -225,8 +248,9 @@ func (v verdict) describe() string {
 }
 
 // story returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines.
-// It is the paragraph that begins with a mark, after the title. Without a violation it is the whole report.
-func story(saved string) []string {
+// It is the paragraph that begins with a mark, after the title. Without a violation it is the whole report. Violations
+// with an uncounted cause are marked.
+func story(saved string, uncountedCauses []string) []string {
 	answer, err := start(context.Background(), "check", saved)
 	if err != nil {
 		return []string{err.Error()}
@@ -237,6 +261,10 @@ func story(saved string) []string {
 			text = part
 			break
 		}
+	}
+	for _, cause := range uncountedCauses {
+		remedy := regexp.MustCompile(`\n(  (?:Remedy:[^✘]*?\()?picklock\s+explain\s+` + cause + `[)\s])`)
+		text = remedy.ReplaceAllString(text, "\n  Not counted: the reference lock fails here too.\n$1")
 	}
 	text = strings.ReplaceAll(strings.TrimSpace(text), "(picklock explain", "("+program()+" explain")
 	return strings.Split(text, "\n")

@@ -75,21 +75,31 @@ async function judge({ title, cell, reference, expect, directory }) {
   if (failed.length > 0) throw new Violation(await failure({ title, cell, failed, reference, directory }), verdicts);
   if (unknown.length > 0) {
     const because = `${title} cannot be judged: ${unknown.join(", ")} unknown: ${reason(verdicts)}`;
-    const advice = 'On a busy machine, run fewer tests at a time, or skip such tests: unknown: "skip".';
-    throw new Inconclusive([because, advice, ...workerOutput(directory), "", await places(directory, cell)].join("\n"));
+    const advice = unknown.some((property) => isDueToTheLock(verdicts[property]))
+      ? []
+      : ['On a busy machine, run fewer tests at a time, or skip such tests: unknown: "skip".'];
+    throw new Inconclusive([because, ...advice, ...workerOutput(directory), "", await places(directory, cell)].join("\n"));
   }
+}
+
+// Returns true if a property is unknown because the lock uses other servers than its nodes, or because it was never
+// granted. A less busy machine does not help then.
+function isDueToTheLock({ reasons = [] }) {
+  return reasons.some(({ kind, granted }) => kind === "other-servers" || (kind === "too-few-grants" && granted === 0));
 }
 
 async function failure({ title, cell, failed, reference, directory }) {
   const { verdicts, expected } = cell;
   const found = failed.map(([property, wanted]) => `${property} is ${described(verdicts[property])}, expected ${wanted}`);
-  const [first, ...rest] = await story(join(directory, "run"));
+  const shared = Object.keys(reference ? expected : {}).filter(
+    (property) => expected[property] === "any" && verdicts[property].status === "violated",
+  );
+  const counted = failed.map(([property]) => verdicts[property].cause);
+  const uncounted = new Set(shared.map((property) => verdicts[property].cause).filter((cause) => cause && !counted.includes(cause)));
+  const [first, ...rest] = await story(join(directory, "run"), uncounted);
   const lines = [`${title}: ${first}`, ...rest, ...workerOutput(directory), "", found.join("; ")];
   if (reference) {
     lines.push(`The reference lock ${reference} would keep: ${failed.map(([property]) => property).join(", ")}.`);
-    const shared = Object.keys(expected).filter(
-      (property) => expected[property] === "any" && verdicts[property].status === "violated",
-    );
     if (shared.length > 0) lines.push(`The reference lock does not keep these either, so they are not counted: ${shared.join(", ")}.`);
   }
   lines.push("", await places(directory, cell));
@@ -106,10 +116,15 @@ function reason(verdicts) {
 }
 
 // Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines. It is
-// the paragraph that begins with a mark, after the title. Without a violation it is the whole report.
-async function story(runDirectory) {
+// the paragraph that begins with a mark, after the title. Without a violation it is the whole report. Violations with an
+// uncounted cause are marked.
+async function story(runDirectory, uncountedCauses) {
   const report = (await call(["check", runDirectory])).out;
-  const answer = report.split("\n\n").slice(1).find((part) => part.startsWith("✘ ")) ?? report;
+  let answer = report.split("\n\n").slice(1).find((part) => part.startsWith("✘ ")) ?? report;
+  for (const cause of uncountedCauses) {
+    const remedy = new RegExp(`\\n(  (?:Remedy:[^✘]*?\\()?picklock\\s+explain\\s+${cause}[)\\s])`);
+    answer = answer.replace(remedy, "\n  Not counted: the reference lock fails here too.\n$1");
+  }
   return answer.trimEnd().replaceAll("(picklock explain", `(${command()} explain`).split("\n");
 }
 
@@ -128,8 +143,16 @@ function workerOutput(directory) {
   return [...texts].flatMap(([text, worker]) => [
     "",
     `Output of ${worker}:`,
-    ...text.split("\n").slice(-LAST_LINES).map((line) => `  ${line}`),
+    ...lastLines(text.split("\n")).map((line) => `  ${line}`),
   ]);
+}
+
+// Returns the last lines of a worker's output. If they begin within a stack trace, the first is its error.
+function lastLines(all) {
+  const [first, ...rest] = all.slice(-LAST_LINES);
+  const isFrame = (line) => /^\s*at /.test(line);
+  const heading = isFrame(first) && all.slice(0, -LAST_LINES).findLast((line) => !isFrame(line));
+  return [heading || first, ...rest];
 }
 
 async function places(directory, cell) {

@@ -156,8 +156,8 @@ pub const FRAMEWORKS: &[Framework] = &[
         next: &[
             "dotnet add package Picklock",
             "dotnet add package StackExchange.Redis",
-            "with xUnit 3, add <TestingPlatformCaptureOutput>false</TestingPlatformCaptureOutput> to the properties of \
-             the project, so that `dotnet test` prints the failures",
+            "if the project sets TestingPlatformDotnetTestSupport, add \
+             <TestingPlatformCaptureOutput>false</TestingPlatformCaptureOutput>, so that `dotnet test` prints the failures",
             "dotnet test",
         ],
         page: "csharp",

@@ -3,7 +3,7 @@ using StackExchange.Redis;
 using Xunit;
 
 /// <summary>The same lock, which deletes the key without comparing the token.</summary>
-public class BrokenLock(string[] nodes, TimeSpan timeout) : MyLock(nodes, timeout)
+public class BrokenLock(string[] nodes, TimeSpan timeout) : RedisLockUnderTest(nodes, timeout)
 {
     public override async Task<bool?> Release(string key, string token) => await redis.KeyDeleteAsync(key);
 }

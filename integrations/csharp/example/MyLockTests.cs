@@ -3,7 +3,7 @@ using StackExchange.Redis;
 using Xunit;
 
 /// <summary>Put your own lock in place of this one.</summary>
-public class MyLock(string[] nodes, TimeSpan timeout) : TryLock
+public class RedisLockUnderTest(string[] nodes, TimeSpan timeout) : TryLock
 {
     protected readonly IDatabase redis = Connect(nodes[0], timeout).GetDatabase();
 
@@ -30,5 +30,5 @@ public class MyLockTests
     public static IEnumerable<object[]> Quick => LockTest.Profile("quick");
 
     [Theory, MemberData(nameof(Quick))]
-    public Task Keeps(string scenario) => LockTest.Run<MyLock>(scenario);
+    public Task Keeps(string scenario) => LockTest.Run<RedisLockUnderTest>(scenario);
 }

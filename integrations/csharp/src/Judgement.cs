@@ -15,6 +15,9 @@ namespace Picklock
         // Maximum number of lines of each worker's output in a failure.
         private const int LastLines = 8;
 
+        // A line of a stack trace, without the exception.
+        private static readonly Regex Frame = new Regex("^\\s*(at |--- )");
+
         private static readonly Regex Plain = new Regex("^[\\w@%+=:,./-]+$");
 
         private readonly string title;
@@ -62,8 +65,9 @@ namespace Picklock
             }
             if (unknown.Count > 0)
             {
-                var text = $"{title} cannot be judged: {string.Join(", ", unknown)} unknown: {Reason(unknown)}\n"
-                    + "On a busy machine, run fewer tests at a time, or skip such tests: RunSettings.SkipUnknown = true"
+                var advice = unknown.Any(IsDueToTheLock)
+                    ? "" : "\nOn a busy machine, run fewer tests at a time, or skip such tests: RunSettings.SkipUnknown = true";
+                var text = $"{title} cannot be judged: {string.Join(", ", unknown)} unknown: {Reason(unknown)}{advice}"
                     + WorkerOutput() + "\n" + await Places().ConfigureAwait(false);
                 throw new InconclusiveException(settings.SkipUnknown ? Skip(text) : text);
             }
@@ -92,6 +96,13 @@ namespace Picklock
             return settings.Expect.Where(one => statuses[one.Key] != one.Value).ToList();
         }
 
+        /// <summary>Returns true if a property is unknown because the lock uses other servers than its nodes, or because
+        /// it was never granted. A less busy machine does not help then.</summary>
+        private bool IsDueToTheLock(string property) =>
+            Verdict(property).TryGetValue("reasons", out var reasons) && reasons is List<object?> list
+            && list.OfType<Dictionary<string, object?>>().Any(one => (string?)one["kind"] == "other-servers"
+                || (string?)one["kind"] == "too-few-grants" && one["granted"] is 0L);
+
         private string Reason(IEnumerable<string> properties)
         {
             var stories = properties.Select(property => Verdict(property).TryGetValue("story", out var story) ? story : null);
@@ -102,13 +113,14 @@ namespace Picklock
         private async Task<string> Failure(Dictionary<string, string> statuses, List<KeyValuePair<string, string>> wrong)
         {
             var found = wrong.Select(one => $"{one.Key} is {Described(one.Key)}, expected {one.Value}");
-            var text = new StringBuilder($"{title}: {await Story().ConfigureAwait(false)}{WorkerOutput()}\n");
+            var shared = SharedWithReference(statuses);
+            var counted = wrong.Select(one => Cause(one.Key));
+            var story = await Story(shared.Select(Cause).Except(counted).OfType<string>()).ConfigureAwait(false);
+            var text = new StringBuilder($"{title}: {story}{WorkerOutput()}\n");
             text.Append(string.Join("; ", found)).Append('\n');
             if (reference != null)
             {
                 text.Append($"The reference lock {reference} would keep: {string.Join(", ", wrong.Select(one => one.Key))}.\n");
-                var expected = (Dictionary<string, object?>)cell["expected"]!;
-                var shared = statuses.Keys.Where(one => (string?)expected[one] == "any" && statuses[one] == "violated").ToList();
                 if (shared.Count > 0)
                 {
                     text.Append($"The reference lock does not keep these either, so they are not counted: {string.Join(", ", shared)}.\n");
@@ -117,20 +129,34 @@ namespace Picklock
             return text.Append('\n').Append(await Places().ConfigureAwait(false)).ToString();
         }
 
-        private string Described(string property)
+        /// <summary>Returns the violated properties that the reference lock does not keep either.</summary>
+        private List<string> SharedWithReference(Dictionary<string, string> statuses)
         {
-            var verdict = Verdict(property);
-            return verdict.TryGetValue("cause", out var cause) ? $"{verdict["status"]} ({cause})" : (string)verdict["status"]!;
+            var expected = reference == null
+                ? new Dictionary<string, object?>() : (Dictionary<string, object?>)cell["expected"]!;
+            return statuses.Keys.Where(one => expected.TryGetValue(one, out var status) && (string?)status == "any"
+                && statuses[one] == "violated").ToList();
         }
+
+        private string? Cause(string property) =>
+            Verdict(property).TryGetValue("cause", out var cause) ? (string?)cause : null;
+
+        private string Described(string property) =>
+            (string)Verdict(property)["status"]! + (Cause(property) is string cause ? $" ({cause})" : "");
 
         /// <summary>Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding
         /// lines. It is the paragraph that begins with a mark, after the title. Without a violation it is the whole
-        /// report.</summary>
-        private async Task<string> Story()
+        /// report. Violations with an uncounted cause are marked.</summary>
+        private async Task<string> Story(IEnumerable<string> uncountedCauses)
         {
             var answer = await Engine.Call(new[] { "check", Saved }, CancellationToken.None).ConfigureAwait(false);
             var parts = answer.Output.Split(new[] { "\n\n" }, StringSplitOptions.None).Skip(1);
             var text = parts.FirstOrDefault(part => part.StartsWith("✘ ", StringComparison.Ordinal)) ?? answer.Output;
+            foreach (var cause in uncountedCauses)
+            {
+                text = Regex.Replace(text, $"\\n(  (?:Remedy:[^✘]*?\\()?picklock\\s+explain\\s+{cause}[)\\s])",
+                    "\n  Not counted: the reference lock fails here too.\n$1");
+            }
             var program = await Program().ConfigureAwait(false);
             return text.TrimEnd().Replace("(picklock explain", $"({program} explain") + "\n";
         }
@@ -138,6 +164,15 @@ namespace Picklock
         /// <summary>Returns how the user can start the engine.</summary>
         private static async Task<string> Program() =>
             Engine.OnPath("picklock") != null ? "picklock" : Quoted(await Engine.FindPath().ConfigureAwait(false));
+
+        /// <summary>Returns the last lines of a worker's output. If they begin within a stack trace, the first is its
+        /// innermost exception.</summary>
+        private static IEnumerable<string> Last(string[] all)
+        {
+            var start = Math.Max(0, all.Length - LastLines);
+            var heading = Frame.IsMatch(all[start]) ? all.Take(start).LastOrDefault(line => !Frame.IsMatch(line)) : null;
+            return heading == null ? all.Skip(start) : all.Skip(start + 1).Prepend(heading.Replace(" ---> ", ""));
+        }
 
         private string WorkerOutput()
         {
@@ -153,9 +188,8 @@ namespace Picklock
             var lines = new StringBuilder();
             foreach (var pair in texts)
             {
-                var all = pair.Key.Split('\n');
                 lines.Append($"\n\nOutput of {pair.Value}:\n");
-                lines.Append(string.Join("\n", all.Skip(Math.Max(0, all.Length - LastLines)).Select(line => "  " + line)));
+                lines.Append(string.Join("\n", Last(pair.Key.Split('\n')).Select(line => "  " + line)));
             }
             return lines.Append(texts.Count > 0 ? "\n" : "").ToString();
         }

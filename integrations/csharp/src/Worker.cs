@@ -2,7 +2,6 @@ using System;
 using System.Collections.Generic;
 using System.Linq;
 using System.Reflection;
-using System.Runtime.ExceptionServices;
 using System.Threading.Tasks;
 
 namespace Picklock
@@ -38,8 +37,11 @@ namespace Picklock
                     }
                     catch (TargetInvocationException problem) when (problem.InnerException != null)
                     {
-                        // Keeps the lines of the constructor.
-                        ExceptionDispatchInfo.Capture(problem.InnerException).Throw();
+                        Console.Error.WriteLine(problem.InnerException);
+                        var only = nodes.Length == 1 ? "nodes[0]" : "nodes";
+                        // The exception comes first, because the engine shortens long messages.
+                        throw new DefiniteException($"{PicklockAdapter.Describe(problem.InnerException)}; the constructor "
+                            + $"of {type.Name} threw this; connect to {only} ({string.Join(", ", nodes)})");
                     }
                 }
             }

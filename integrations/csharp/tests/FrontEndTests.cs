@@ -70,6 +70,36 @@ public class Failing : TryLock
     public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(null);
 }
 
+/// <summary>Fails in each request, with a root cause and a long stack trace.</summary>
+public class Unreachable(string[] nodes) : TryLock
+{
+    public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
+    {
+        try
+        {
+            return await Fail(nodes, 10);
+        }
+        catch (IOException problem)
+        {
+            throw new InvalidOperationException("no connection", problem);
+        }
+    }
+
+    static async Task<string?> Fail(string[] nodes, int depth) =>
+        depth == 0 ? throw new IOException($"wrong password for {nodes.Length} node") : await Fail(nodes, depth - 1);
+
+    public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(null);
+}
+
+/// <summary>Uses no server at all.</summary>
+public class Elsewhere(string[] nodes) : TryLock
+{
+    public override Task<string?> TryAcquire(string key, TimeSpan ttl) =>
+        Task.FromResult<string?>($"{Guid.NewGuid()}, not on {nodes[0]}");
+
+    public override Task<bool?> Release(string key, string token) => Task.FromResult<bool?>(true);
+}
+
 /// <summary>Tests of the package. They start the engine, and need a Redis server.</summary>
 public class FrontEndTests
 {
@@ -125,7 +155,36 @@ public class FrontEndTests
     public async Task FailingConstructorIsInTheError()
     {
         var problem = await Assert.ThrowsAsync<PicklockException>(() => LockTest.Run<Failing>("calm", Process()));
-        Assert.Contains("no such setting", problem.Message);
+        Assert.Matches("refused to start: InvalidOperationException: no such setting; the constructor of Failing threw "
+            + "this; connect to nodes\\[0\\] \\(redis://", problem.Message);
+    }
+
+    [Fact]
+    public async Task FailingRequestsAreInTheErrorWithTheirRootCause()
+    {
+        var scenario = Path.GetFullPath("short.toml");
+        File.WriteAllText(scenario, """
+            name = "short"
+            summary = "Ends soon, because a lock that fails each time does not sell anything."
+            [workload]
+            workers = 2
+            stock = 2
+            section = "0.05ttl"
+            limit = "2ttl"
+            [judge]
+            min_grants = 2
+            """);
+        var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Unreachable>(scenario, Process()));
+        Assert.Matches("Output of worker 0:\n  System.IO.IOException: wrong password for 1 node\n   ", problem.Message);
+        Assert.DoesNotContain("busy machine", problem.Message);
+    }
+
+    [Fact]
+    public async Task OtherServerIsNotBlamedOnTheMachine()
+    {
+        var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Elsewhere>("calm", Process()));
+        Assert.Contains("the lock does not use the servers that it was given", problem.Message);
+        Assert.DoesNotContain("busy machine", problem.Message);
     }
 
     [Fact]

@@ -234,20 +234,30 @@ def _judge(lock, scenario, cell, reference, expect, directory):
         result = Result(scenario, cell)
         raise Violation(_failure(title, result, failed, reference, cell, directory), result)
     if open_:
-        lines = [f"{title} cannot be judged: {', '.join(open_)} unknown: {_reason(verdicts)}",
-                 "On a busy machine, run fewer tests at a time, or skip such tests: picklock_unknown = \"skip\".",
-                 *_worker_output(directory), "", _places(directory, cell)]
+        lines = [f"{title} cannot be judged: {', '.join(open_)} unknown: {_reason(verdicts)}"]
+        if not any(_is_due_to_the_lock(verdicts[name]) for name in open_):
+            lines.append("On a busy machine, run fewer tests at a time, or skip such tests: picklock_unknown = \"skip\".")
+        lines += [*_worker_output(directory), "", _places(directory, cell)]
         raise Inconclusive("\n".join(lines))
+
+
+def _is_due_to_the_lock(verdict):
+    """Returns True if a property is unknown because the lock uses other servers than its nodes, or because it was never
+    granted. A less busy machine does not help then."""
+    return any(reason["kind"] == "other-servers"
+               or reason["kind"] == "too-few-grants" and reason["granted"] == 0
+               for reason in verdict.get("reasons", ()))
 
 
 def _failure(title, result, failed, reference, cell, directory):
     found = [f"{name} is {_described(result.verdicts[name])}, expected {wanted}" for name, wanted in failed.items()]
-    first, *rest = story(str(directory / "run"))
+    shared = [name for name, wanted in (cell["expected"] if reference else {}).items()
+              if wanted == "any" and result[name] == "violated"]
+    causes = [{result.verdicts[name].get("cause") for name in names} - {None} for names in (shared, failed)]
+    first, *rest = story(str(directory / "run"), sorted(causes[0] - causes[1]))
     lines = [f"{title}: {first}", *rest, *_worker_output(directory), "", "; ".join(found)]
     if reference:
         lines.append(f"The reference lock {reference} would keep: {', '.join(failed)}.")
-        shared = [name for name, wanted in cell["expected"].items()
-                  if wanted == "any" and result[name] == "violated"]
         if shared:
             lines.append(f"The reference lock does not keep these either, so they are not counted: {', '.join(shared)}.")
     lines += ["", _places(directory, cell)]
@@ -264,13 +274,18 @@ def _reason(verdicts):
     return "; ".join(dict.fromkeys(lines)) or "no reason is given"
 
 
-def story(run_dir):
+def story(run_dir, uncounted_causes=()):
     """Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines. It
-    is the paragraph that begins with a mark, after the title. Without a violation it is the whole report."""
+    is the paragraph that begins with a mark, after the title. Without a violation it is the whole report. Violations with
+    an uncounted cause are marked."""
     text = call("check", run_dir)[1]
     parts = text.split("\n\n")[1:]
     answers = [part for part in parts if part.startswith("✘ ")] or [text]
-    return answers[0].replace("(picklock explain", f"({_command()} explain").splitlines() or ["no report"]
+    answer = answers[0]
+    for cause in uncounted_causes:
+        answer = re.sub(rf"\n(  (?:Remedy:[^✘]*?\()?picklock\s+explain\s+{cause}[)\s])",
+                        r"\n  Not counted: the reference lock fails here too.\n\1", answer)
+    return answer.replace("(picklock explain", f"({_command()} explain").splitlines() or ["no report"]
 
 
 def _command():

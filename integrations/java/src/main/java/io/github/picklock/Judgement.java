@@ -18,6 +18,8 @@ import java.util.stream.Stream;
 final class Judgement {
     // Maximum number of lines of each worker's output in a failure.
     private static final int LAST_LINES = 8;
+    // A line of a stack trace, without the exception.
+    private static final Pattern FRAME = Pattern.compile("^\\s*(at |\\.\\.\\. )");
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     private final String title;
@@ -59,8 +61,9 @@ final class Judgement {
         }
         if (!unknown.isEmpty()) {
             throw new PicklockException.Inconclusive(title + " cannot be judged: " + String.join(", ", unknown)
-                    + " unknown: " + reason(unknown) + "\nOn a busy machine, run fewer tests at a time, or skip such tests:"
-                    + " @Scenarios(skipUnknown = true)" + workerOutput() + "\n" + places());
+                    + " unknown: " + reason(unknown) + (unknown.stream().anyMatch(this::isDueToTheLock) ? "" : "\n"
+                    + "On a busy machine, run fewer tests at a time, or skip such tests: @Scenarios(skipUnknown = true)")
+                    + workerOutput() + "\n" + places());
         }
     }
 
@@ -89,6 +92,14 @@ final class Judgement {
         return (Map<?, ?>) ((Map<?, ?>) cell.get("verdicts")).get(property);
     }
 
+    /** Returns true if a property is unknown because the lock uses other servers than its nodes, or because it was never
+     * granted. A less busy machine does not help then. */
+    private boolean isDueToTheLock(String property) {
+        return verdict(property).get("reasons") instanceof List<?> reasons
+                && reasons.stream().map(reason -> (Map<?, ?>) reason).anyMatch(reason -> "other-servers".equals(reason.get("kind"))
+                || "too-few-grants".equals(reason.get("kind")) && ((Number) reason.get("granted")).longValue() == 0);
+    }
+
     private String reason(Set<String> properties) {
         return properties.stream().map(property -> verdict(property).get("story"))
                 .filter(List.class::isInstance).flatMap(story -> ((List<?>) story).stream()).map(String.class::cast).distinct()
@@ -98,13 +109,14 @@ final class Judgement {
     private String failure(Map<String, String> statuses, Map<String, String> wrong) throws IOException {
         List<String> found = wrong.entrySet().stream()
                 .map(entry -> entry.getKey() + " is " + described(entry.getKey()) + ", expected " + entry.getValue()).toList();
-        var text = new StringBuilder(title + ": " + story() + workerOutput() + "\n" + String.join("; ", found) + "\n");
+        List<String> shared = sharedWithReference(statuses);
+        var uncounted = new LinkedHashSet<Object>(shared.stream().map(one -> verdict(one).get("cause")).toList());
+        wrong.keySet().forEach(property -> uncounted.remove(verdict(property).get("cause")));
+        uncounted.remove(null);
+        var text = new StringBuilder(title + ": " + story(uncounted) + workerOutput() + "\n" + String.join("; ", found) + "\n");
         if (reference != null) {
             text.append("The reference lock ").append(reference).append(" would keep: ")
                     .append(String.join(", ", wrong.keySet())).append(".\n");
-            Map<?, ?> expected = (Map<?, ?>) cell.get("expected");
-            List<String> shared = statuses.keySet().stream()
-                    .filter(one -> "any".equals(expected.get(one)) && "violated".equals(statuses.get(one))).toList();
             if (!shared.isEmpty()) {
                 text.append("The reference lock does not keep these either, so they are not counted: ")
                         .append(String.join(", ", shared)).append(".\n");
@@ -113,23 +125,45 @@ final class Judgement {
         return text.append("\n").append(places()).toString();
     }
 
+    /** Returns the violated properties that the reference lock does not keep either. */
+    private List<String> sharedWithReference(Map<String, String> statuses) {
+        Map<?, ?> expected = reference == null ? Map.of() : (Map<?, ?>) cell.get("expected");
+        return statuses.keySet().stream()
+                .filter(one -> "any".equals(expected.get(one)) && "violated".equals(statuses.get(one))).toList();
+    }
+
     private String described(String property) {
         Map<?, ?> verdict = verdict(property);
         return verdict.get("status") + (verdict.get("cause") instanceof String cause ? " (" + cause + ")" : "");
     }
 
     /** Returns the answer in the engine's report: what happened, whose fault it was, the remedy, and the deciding lines. It
-     * is the paragraph that begins with a mark, after the title. Without a violation it is the whole report. */
-    private String story() {
+     * is the paragraph that begins with a mark, after the title. Without a violation it is the whole report. Violations
+     * with an uncounted cause are marked. */
+    private String story(Set<Object> uncountedCauses) {
         String report = Engine.call(List.of("check", saved().toString())).out();
         String answer = Arrays.stream(report.split("\n\n")).skip(1).filter(part -> part.startsWith("✘ ")).findFirst()
                 .orElse(report);
+        for (Object cause : uncountedCauses) {
+            answer = answer.replaceFirst("\n(  (?:Remedy:[^✘]*?\\()?picklock\\s+explain\\s+" + cause + "[)\\s])",
+                    "\n  Not counted: the reference lock fails here too.\n$1");
+        }
         return answer.stripTrailing().replace("(picklock explain", "(" + program() + " explain") + "\n";
     }
 
     /** Returns how the user can start the engine. */
     private static String program() {
         return Engine.onPath().isPresent() ? "picklock" : Engine.path();
+    }
+
+    /** Returns the last lines of a worker's output. If they begin within a stack trace, the first is its exception. */
+    private static List<String> last(List<String> all) {
+        int start = Math.max(0, all.size() - LAST_LINES);
+        var last = new ArrayList<String>(all.subList(start, all.size()));
+        for (int at = start; at >= 0 && FRAME.matcher(last.get(0)).find(); at--) {
+            last.set(0, all.get(at));
+        }
+        return last;
     }
 
     private String workerOutput() throws IOException {
@@ -145,9 +179,7 @@ final class Judgement {
         var lines = new ArrayList<String>();
         texts.forEach((text, worker) -> {
             lines.add("\n\nOutput of " + worker + ":");
-            List<String> all = text.lines().toList();
-            all.subList(Math.max(0, all.size() - LAST_LINES), all.size())
-                    .forEach(line -> lines.add("\n  " + line.replace("\t", "    ")));
+            last(text.lines().toList()).forEach(line -> lines.add("\n  " + line.replace("\t", "    ")));
         });
         return String.join("", lines) + (lines.isEmpty() ? "" : "\n");
     }
