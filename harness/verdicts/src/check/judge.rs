@@ -60,6 +60,9 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         } else if !followed {
             run_validity.event(event);
             checkers.event(event);
+        } else if matches!(event.what, EventKind::AcquireFailed { .. }) {
+            // A step does not have the message of a failed request.
+            run_validity.event(event);
         }
     }
     tracker.close(end_ns, |attempt, step| {
