@@ -82,7 +82,7 @@ pub fn merge(parts: Vec<(String, ReportInput)>) -> ReportInput {
     let mut whole = parts.next().unwrap_or_default();
     let all = &mut whole.matrix;
     all.format = MATRIX_FORMAT.to_owned();
-    for (index, part) in parts.into_iter().enumerate() {
+    for (index, part) in parts.enumerate() {
         let matrix = part.matrix;
         // Parts of one CI run share it.
         if index == 0 {

@@ -20,7 +20,7 @@ use super::cli::HuntArgs;
 use super::lock_under_test::LockUnderTest;
 use super::report::{self, Earlier};
 use super::searching::SearchProgress;
-use crate::backend_choice::{self, BackendRequest};
+use crate::backend_choice::{self, BackendRequest, ChosenBackend};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
@@ -68,20 +68,7 @@ pub async fn hunt(
     };
     let clock = Clock::start();
     let mut hunting = Hunting {
-        attempts: Rc::new(Attempts {
-            lock: lock_under_test.spec.clone(),
-            servers: lock_under_test.servers.clone(),
-            backend: chosen.name(),
-            wanted: ViolationFilter {
-                own_only: !args.unavoidable,
-                ..lock_under_test.wanted.clone()
-            },
-            interrupt: interrupt.clone(),
-            out: lock_under_test.out.clone(),
-            clock: clock.clone(),
-            known: RefCell::new(BTreeMap::new()),
-            named: Cell::new(0),
-        }),
+        attempts: Rc::new(attempts(lock_under_test, args, &chosen, interrupt, &clock)),
         draw,
         catalog: if args.uniform {
             Vec::new()
@@ -117,6 +104,30 @@ pub async fn hunt(
         came_out,
         (interrupt, earlier),
     )
+}
+
+/// Returns the state that all attempts share.
+fn attempts(
+    lock_under_test: &LockUnderTest,
+    args: &HuntArgs,
+    chosen: &ChosenBackend,
+    interrupt: &Interrupt,
+    clock: &Clock,
+) -> Attempts {
+    Attempts {
+        lock: lock_under_test.spec.clone(),
+        servers: lock_under_test.servers.clone(),
+        backend: chosen.name(),
+        wanted: ViolationFilter {
+            own_only: !args.unavoidable,
+            ..lock_under_test.wanted.clone()
+        },
+        interrupt: interrupt.clone(),
+        out: lock_under_test.out.clone(),
+        clock: clock.clone(),
+        known: RefCell::new(BTreeMap::new()),
+        named: Cell::new(0),
+    }
 }
 
 /// Returns the scenarios of the catalog as plans, the most revealing first.
