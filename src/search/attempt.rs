@@ -198,7 +198,7 @@ impl Attempts {
         let Some(first) = self.run(&plan, &work.join("1")).await? else {
             return Ok(None);
         };
-        let shown = self.shown(&first).violations;
+        let shown = self.result_of(&first).violations;
         if !violations.iter().all(|it| shown.contains(it)) {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! The recorded events of the ticks of a schedule, and the time for which the lock can keep other clients out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Event, EventKind, Header, TickSchedule};
@@ -38,6 +38,8 @@ pub(super) struct Recorded {
     pub(super) current: HashMap<usize, u64>,
     /// The records by lock and tick.
     pub(super) ticks: BTreeMap<(u32, u64), Tick>,
+    /// The attempts that failed with a definite error, and so took nothing.
+    pub(super) took_nothing: HashSet<u64>,
     /// The stalls of the harness, the nodes and the workers: the start and the end of each, in nanoseconds.
     pub(super) stalls: Vec<(u64, u64)>,
 }
@@ -88,6 +90,11 @@ impl Recorded {
                 let job = Job { at_ns, worker, op };
                 self.ticks.entry((key, tick)).or_default().jobs.push(job);
             }
+            EventKind::AcquireFailed {
+                op, definite: true, ..
+            } => {
+                self.took_nothing.insert(op);
+            }
             EventKind::HarnessStalled { late_ms } => {
                 self.stalls
                     .push((at_ns.saturating_sub(ns_from_ms(late_ms)), at_ns));
@@ -113,6 +120,15 @@ impl Recorded {
             |(from, until): &(u64, u64)| until_ns.min(*until).saturating_sub(from_ns.max(*from));
         let total_ns: u64 = self.stalls.iter().map(within).sum();
         (total_ns >= NOTABLE_DELAY.part_of(self.ttl_ns)).then_some(total_ns)
+    }
+
+    /// Returns `true` if an attempt ended without a definite answer, and so may have taken the lock.
+    pub(super) fn is_in_doubt(&self, attempt: &Operation) -> bool {
+        match attempt.outcome {
+            OperationOutcome::Failed => !self.took_nothing.contains(&attempt.op),
+            OperationOutcome::Unanswered => true,
+            OperationOutcome::Done | OperationOutcome::Refused => false,
+        }
     }
 
     /// Returns when a worker is due to start the job of a tick.
