@@ -110,13 +110,13 @@ impl Resource {
     /// Withdraws the findings that another client is inside together with this client, which leaves at the same time:
     /// the two only touch. Findings that do not need this client stay.
     fn withdraw_touch(&mut self, at_ns: u64, leaving: &Attempt) {
-        let others = self.inside.iter().filter(|it| it.key == leaving.lock);
+        let others = self.inside.iter().filter(|it| it.lock == leaving.lock);
         let used: u64 = others.map(|other| u64::from(other.weight)).sum();
         let is_recent = self.found.last().is_some_and(|(ns, _)| *ns == at_ns);
         if is_recent && used <= u64::from(self.capacity) && self.kind == LockKind::Semaphore {
             self.found.retain(|(found_ns, seen)| {
                 let rests_on_it =
-                    matches!(seen, Seen::Overlap { holders, .. } if holders.contains(&leaving.op));
+                    matches!(seen, Observation::Overlap { holders, .. } if holders.contains(&leaving.op));
                 *found_ns != at_ns || !rests_on_it
             });
         }
