@@ -82,12 +82,12 @@ impl Case {
     }
 
     /// Returns `true` if the attempt was granted the lock without any value: it wrote, prolonged and removed none, no
-    /// value names its token, and its client has none from an earlier attempt. A value of the attempt just before does
-    /// not count if that attempt had no definite answer.
+    /// value names its token, and its client has none from an earlier attempt. Values of
+    /// attempts without a definite answer just before do not count.
     pub fn is_unwritten(&self, attempt: &Attempt) -> bool {
         let at = attempt.from();
         let is_mine = |by: &Author| by.op == attempt.op && by.phase == "acquire";
-        let doubt = self.doubt_before(attempt);
+        let doubts = self.doubts_before(attempt);
         let rests = |value: &Value| {
             let author = value.author.as_ref();
             let wrote = value.from <= at && author.is_some_and(is_mine);
@@ -101,7 +101,7 @@ impl Case {
                 && value.until >= attempt.requested_at
                 && value.text.contains(&attempt.token);
             let is_kept = author.is_some_and(|by| {
-                by.worker == attempt.worker && by.op < attempt.op && Some(by.op) != doubt
+                by.worker == attempt.worker && by.op < attempt.op && !doubts.contains(&by.op)
             }) && value.exists_at(at);
             wrote || prolonged || removed || is_named || is_kept
         };

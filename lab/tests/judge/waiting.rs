@@ -10,17 +10,18 @@ use super::progress::lease;
 type Span = (u64, u64);
 
 impl Case {
-    /// Returns the attempt just before this one, of the same client, if it had no definite answer.
-    pub fn doubt_before(&self, attempt: &Attempt) -> Option<u64> {
+    /// Returns the attempts of the same client since its last definite answer, all of which had none.
+    pub fn doubts_before(&self, attempt: &Attempt) -> Vec<u64> {
         let own = self
             .attempts
             .iter()
             .filter(|one| one.worker == attempt.worker);
-        let before = own
-            .filter(|one| one.op < attempt.op)
-            .max_by_key(|one| one.op);
-        let in_doubt = before.filter(|one| one.answer == Answer::Failed(false));
-        in_doubt.map(|one| one.op)
+        let mut before: Vec<&Attempt> = own.filter(|one| one.op < attempt.op).collect();
+        before.sort_by_key(|one| std::cmp::Reverse(one.op));
+        let in_doubt = before
+            .into_iter()
+            .take_while(|one| one.answer == Answer::Failed(false));
+        in_doubt.map(|one| one.op).collect()
     }
 
     /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in

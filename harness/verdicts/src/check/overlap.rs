@@ -81,8 +81,9 @@ pub(super) fn judge_overlaps(
     let mut parts: Vec<SharedPart<'_>> = Vec::new();
     each_hold(holds, until_ns, |others, later| {
         parts.clear();
-        for (_, other) in others.iter().filter(|(_, other)| is_judged(other, later)) {
-            let other: &Hold = other;
+        let counts = |other: &Hold| !other.is_without_act && !later.is_without_act;
+        let judged = others.iter().map(|(_, other)| *other);
+        for other in judged.filter(|other| counts(other) && is_judged(other, later)) {
             shared(other, later, &mut |part| {
                 parts.push(SharedPart { part, other });
             });
@@ -139,6 +140,7 @@ mod tests {
             token: op.to_string(),
             fence: None,
             ended: HoldEnd::Released,
+            is_without_act: false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Holds: which client had the lock, from when to when, and when its lease ran.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::history::{Event, EventKind, History};
 
@@ -60,6 +60,8 @@ pub struct Hold {
     pub fence: Option<u64>,
     /// How the hold ended.
     pub ended: HoldEnd,
+    /// Whether the hold is that of a leader whose lock allowed none of its acts. Only acts count.
+    pub is_without_act: bool,
 }
 
 /// A part of a hold in which its lease had one state. Never empty.
@@ -192,6 +194,7 @@ impl Hold {
             token,
             fence: attempt.fence,
             ended: HoldEnd::Open,
+            is_without_act: false,
         }
     }
 
@@ -246,6 +249,8 @@ pub(crate) struct HoldReader {
     places: UnderWay<usize>,
     /// The end of the latest act of each leader whose lock answers whether it may act.
     acted_ns: HashMap<u64, u64>,
+    /// The leaders that were allowed to act.
+    allowed: HashSet<u64>,
 }
 
 impl HoldReader {
@@ -262,6 +267,7 @@ impl HoldReader {
                 let acted_ns = self.acted_ns.entry(attempt.op).or_insert(hold.begin_ns);
                 if let EventKind::MayAct { epoch, .. } = event.what {
                     hold.fence = epoch.or(hold.fence);
+                    self.allowed.insert(attempt.op);
                 }
                 if !matches!(event.what, EventKind::Act { .. }) {
                     *acted_ns = event.at_ns;
@@ -282,6 +288,7 @@ impl HoldReader {
         if !self.acted_ns.is_empty() {
             for hold in &mut self.holds {
                 let acted_ns = self.acted_ns.get(&hold.op).copied();
+                hold.is_without_act = acted_ns.is_some() && !self.allowed.contains(&hold.op);
                 // A deadline after the recorded end of the hold stays.
                 acted_ns
                     .filter(|acted_ns| *acted_ns < hold.end_ns)

@@ -239,6 +239,23 @@ fn fault_during_an_earlier_job_changes_nothing() {
     assert_eq!(frozen(2200, 900, "[1]").status, Status::Unknown);
 }
 
+/// An attempt that certainly took nothing does not excuse the refusal of another one.
+#[test]
+fn definite_failure_leaves_the_lock_free() {
+    let failed = |definite: bool| {
+        let began = r#","id":0,"fault":"answer","detail":"answer","workers":[0],"nodes":[0]"#;
+        let failure = format!(r#","definite":{definite},"message":"BUSY""#);
+        first_tick()
+            .event(3900, "fault-began", began)
+            .comes(4000, 0, 3, 2)
+            .of(4001, 0, 3, "acquire-failed", &failure)
+            .refused(4100, 1, 4, 2)
+            .once("")
+    };
+    assert_eq!(failed(true).cause, Some(Cause::SkippedTick));
+    assert_eq!(cause(&failed(false)), HELD);
+}
+
 /// A lock that is granted while the replicas are cut off does not need them.
 #[test]
 fn cut_replicas_excuse_only_a_lock_that_needs_them() {

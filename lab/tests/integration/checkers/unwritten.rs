@@ -21,7 +21,7 @@ pub(super) fn is_unwritten(events: &[Event], hold: &Hold) -> bool {
         return false;
     };
     let requested_ns = request(events, hold.op).map_or(0, |request| request.0);
-    let doubt = doubt_before(events, worker, hold.op);
+    let doubts = doubts_before(events, worker, hold.op);
     let acquires = |event: &Event| {
         command(event).is_some_and(|by| by.op == hold.op && by.phase == Phase::Acquire)
     };
@@ -34,10 +34,9 @@ pub(super) fn is_unwritten(events: &[Event], hold: &Hold) -> bool {
             };
             let gone_ns = until_ns(events, (*place, index));
             let from_ns = events[index].at_ns;
-            let is_kept = now
-                .author
-                .is_some_and(|by| by.worker == worker && by.op < hold.op && Some(by.op) != doubt)
-                && from_ns <= hold.begin_ns
+            let is_kept = now.author.is_some_and(|by| {
+                by.worker == worker && by.op < hold.op && !doubts.contains(&by.op)
+            }) && from_ns <= hold.begin_ns
                 && gone_ns.is_none_or(|gone_ns| hold.begin_ns < gone_ns);
             let last = last_content(events, *place, index).map_or(now.value, |last| last.value);
             let is_named = last.contains(token)
@@ -49,28 +48,30 @@ pub(super) fn is_unwritten(events: &[Event], hold: &Hold) -> bool {
     !acted && !places(events).iter().any(is_there)
 }
 
-/// Returns the previous attempt of a worker if it ended without a definite answer.
-fn doubt_before(events: &[Event], of: usize, attempt: u64) -> Option<u64> {
+/// Returns the attempts of a worker that ended without a definite answer after its last definite one, before an attempt.
+fn doubts_before(events: &[Event], of: usize, attempt: u64) -> Vec<u64> {
     let last = events
         .iter()
-        .rposition(|event| event.what.attempt() == Some((of, attempt)))?;
-    events[..last]
-        .iter()
-        .rev()
-        .find_map(|event| match event.what {
+        .rposition(|event| event.what.attempt() == Some((of, attempt)));
+    let mut doubts = Vec::new();
+    for event in events[..last.unwrap_or(0)].iter().rev() {
+        match event.what {
             EventKind::AcquireFailed {
                 worker,
                 op,
-                definite,
+                definite: false,
                 ..
-            } if worker == of => Some((!definite).then_some(op)),
+            } if worker == of => doubts.push(op),
+            EventKind::AcquireFailed { worker, .. } if worker == of => break,
             EventKind::Granted { worker, op, .. } | EventKind::Refused { worker, op }
                 if worker == of && op != attempt =>
             {
-                Some(None)
+                break;
             }
-            _ => None,
-        })?
+            _ => {}
+        }
+    }
+    doubts
 }
 
 /// Returns when a value ended, or `None` if it was still there at the end of the history.

@@ -5,13 +5,16 @@
 //! | a permit that does not come back | the client of the final inspection got fewer permits than there are |
 //! | overtaking | from a writer's first request to its grant, over all requests that were denied: the readers that requested later and were granted earlier, since a fault last began or ended |
 //! | no client gets the lock | some request was outstanding for longer than the bound, while no client was granted it, none held it, every lease was over, and no fault had begun or ended within a lease before |
+//! | the client of the final inspection waited for less than the bound | `unknown`, if it was refused |
+//! | the client of the final inspection was refused, and a lease could run when it began | undecided |
+//! | several clients get permits at once after a wait | the wait ends then, for each of them |
 //! | a wait too long, or a permit that did not come back, after a fault that never ends or sets a clock | undecided |
 
 use super::super::answer::{Answer, Finding};
 use super::super::attempt::{self, Attempt};
 use super::super::cause::Case;
 use super::super::compare::ANY;
-use super::super::line::Line;
+use super::super::line::{Line, MS};
 
 pub fn progress(case: &Case) -> Finding {
     if let Some(line) = died(case) {
@@ -48,6 +51,19 @@ pub fn progress(case: &Case) -> Finding {
     }
     if note.is_none() && refused.is_none() {
         return Finding::plain(Answer::Held);
+    }
+    let waited = |line: &Line| line.num("waited_ms").unwrap_or_default() * MS;
+    if note.is_none() && refused.is_some_and(|line| waited(line) < case.file.bound) {
+        return Finding::plain(Answer::Unknown);
+    }
+    let is_outstanding = |line: &Line| {
+        let began = line.at.saturating_sub(waited(line));
+        case.attempts.iter().any(|one| over(one) > began)
+    };
+    if note.is_none() && refused.is_some_and(is_outstanding) {
+        return Finding::plain(Answer::Undecided(
+            "the probe had just its bound and a lease",
+        ));
     }
     let note = note.unwrap_or_else(|| "the final inspection".to_owned());
     Finding {
@@ -159,11 +175,14 @@ fn waited_in_vain(case: &Case) -> Option<String> {
         let began = one.requested_at;
         let disturbed = quiet
             .filter(|at| *at > began)
-            .filter(|at| *at <= one.answered)
+            .filter(|at| *at < one.answered)
             .max();
         let until = one.answered;
-        let held = same()
-            .any(|other| other.op != one.op && other.requested_at < until && over(other) > until);
+        let held = same().any(|other| {
+            let is_later = other.granted() && other.from() >= until;
+            let may_hold = other.requested_at < until && over(other) > until;
+            other.op != one.op && may_hold && !is_later
+        });
         let from = disturbed.unwrap_or(began).max(began);
         (!held && until.saturating_sub(from) > case.file.bound)
             .then(|| format!("op {} waited from {from} to {until}", one.op))

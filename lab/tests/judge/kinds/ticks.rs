@@ -2,13 +2,14 @@
 //!
 //! | open | read as |
 //! |---|---|
-//! | the cause of a second job | `unbacked-grant` or `stale-reply` if one of the two grants had no value on the servers. `ran-twice` if every value of the first job's hold had been removed by its own release when the second client took the lock. Otherwise any cause |
+//! | the cause of a second job | `unbacked-grant` or `stale-reply` if one of the two grants had no value on the servers, or values on too few of them. `ran-twice` if every value of the first job's hold had been removed by its own release when the second client took the lock. Otherwise any cause |
 //! | the cause of a skipped tick | `no-ttl` is allowed as well: a key without expiry keeps the lock taken |
 //! | the attempts for a tick | those of a client since it got the tick, and before it got the next one; with `catch-up` all since then |
 //! | refused while a client could hold the lock for a part of the attempt | undecided |
+//! | an attempt without a definite answer | excuses other attempts, and not itself |
 //! | refused while a client could hold the lock, and a fault kept it away | the lock was taken, unless no client got an answer |
 //! | no attempt for a tick | a fault made the difference if it kept a client away that would have found the lock free |
-//! | a fault that keeps a client from Redis | a partition, a pause or a crash of the client or of a node; whether a delay, a drop, a hold, a cut, an error or an exhaustion does is undecided. So is a cut replication, unless a client that requested the lock meanwhile got it |
+//! | a fault that keeps a client from Redis | a partition, a pause or a crash of the client or of a node; whether a delay, a drop, a hold, a cut, an error, an exhaustion or a wrong clock does is undecided. So is a cut replication, unless a client that requested the lock meanwhile got it |
 //! | a fault on some nodes of several | undecided |
 //! | the time for which a fault keeps a client away | until a lease after its end |
 
@@ -72,7 +73,9 @@ fn ran_twice(case: &Case, jobs: &[&Line]) -> Finding {
     let (Some(one), Some(other)) = (hold(jobs[0]), hold(jobs[1])) else {
         return Finding::violated([ANY], note);
     };
-    if [one, other].into_iter().any(|one| case.is_unwritten(one)) {
+    let is_unbacked =
+        |one: &Attempt| case.is_unwritten(one) || case.need() > 1 && !case.is_backed(one);
+    if is_unbacked(one) || is_unbacked(other) {
         return Finding::violated(["unbacked-grant", "stale-reply"], note);
     }
     let taken = case.key_history.values_of_attempt(other);
@@ -182,9 +185,10 @@ fn attempts_for(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Vec<&At
     .collect()
 }
 
-/// Returns the times at which clients held this attempt's lock, or could still hold it.
+/// Returns the times at which another attempt held this attempt's lock, or could still hold it.
 fn held_by_any(case: &Case, denied: &Attempt) -> Vec<Span> {
-    let others = case.attempts.iter().filter(|one| one.key == denied.key);
+    let is_other = |one: &&Attempt| one.key == denied.key && one.op != denied.op;
+    let others = case.attempts.iter().filter(is_other);
     others.filter_map(|one| could_hold(case, one)).collect()
 }
 
@@ -251,7 +255,7 @@ fn is_kept_away(case: &Case, worker: u64, (from, until): Span) -> Option<bool> {
                 return None;
             }
             "delay" | "drop" | "hold" | "answer" | "false-answer" | "cut" | "exhaust"
-            | "failover" | "pause-task" | "cut-replication" => false,
+            | "failover" | "pause-task" | "cut-replication" | "clock-jump" | "clock-skew" => false,
             _ => return None,
         };
         its.then_some(certain)

@@ -416,11 +416,11 @@ impl<'a> Evidence<'a> {
     fn unbacked(&self, holds: [&Hold; 2]) -> Option<Cause> {
         let spans = &self.key_history()?.spans;
         holds.into_iter().find_map(|hold| {
-            let doubt = self.doubt_before(hold);
-            if !is_unwritten(spans, hold, doubt) {
+            let doubts = self.doubts_before(hold);
+            if !is_unwritten(spans, hold, &doubts) {
                 return None;
             }
-            let of_doubt = |span: &&ValueSpan| doubt.is_some_and(|op| span.is_of(hold.worker, op));
+            let of_doubt = |span: &&ValueSpan| doubts.iter().any(|op| span.is_of(hold.worker, *op));
             let delays = ReplyDelays::from_history(self.history);
             let is_late_reply = spans
                 .iter()
@@ -434,11 +434,12 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Returns the previous attempt of this hold's client if it ended without a definite answer, or `None` otherwise.
-    fn doubt_before(&self, hold: &Hold) -> Option<u64> {
+    /// Returns the attempts of this hold's client since its last definite answer before, all of which ended without one.
+    fn doubts_before(&self, hold: &Hold) -> Vec<u64> {
         let is_later = |event: &&Event| event.what.attempt() != Some((hold.worker, hold.op));
-        let mut before = self.history.events.iter().rev().skip_while(is_later);
-        let doubt = before.find_map(|event| match event.what {
+        let before = self.history.events.iter().rev().skip_while(is_later);
+        // `None` stands for a definite answer.
+        let answers = before.filter_map(|event| match event.what {
             EventKind::AcquireFailed {
                 worker,
                 op,
@@ -452,7 +453,7 @@ impl<'a> Evidence<'a> {
             }
             _ => None,
         });
-        doubt.flatten()
+        answers.map_while(|doubt| doubt).collect()
     }
 
     /// Returns the key history, or `None` if the history has none.

@@ -298,8 +298,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns `true` if an attempt during the wait had a quorum but was not granted, while a fault kept other nodes
-    /// away.
+    /// Returns `true` if an attempt during the wait had a quorum but was not granted by its end, while a fault kept other
+    /// nodes away.
     fn waited_for_all(&self) -> bool {
         if self.nodes < 2 {
             return false;
@@ -317,7 +317,7 @@ impl<'a> BlockedLock<'a> {
             .collect();
         let is_denied = |op: &u64| {
             let attempt = self.attempts.get(op);
-            attempt.is_some_and(|attempt| attempt.granted_ns.is_none())
+            attempt.is_some_and(|attempt| attempt.granted_ns.is_none_or(|ns| ns > until_ns))
         };
         taken.iter().any(|(op, nodes)| {
             nodes.len() >= self.quorum && is_denied(op) && !lost.is_subset(nodes)

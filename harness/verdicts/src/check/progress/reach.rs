@@ -9,13 +9,14 @@
 //! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and
 //! that reaches enough nodes, has all that its lock needs, however long faults of other workers last.
 //!
-//! Instantaneous faults keep nothing away. A node whose replicas are cut off can be reached, but a lock may need the
+//! Instantaneous faults and wrong clocks keep nothing away. A node whose replicas are cut off can be reached, but a lock may need the
 //! replicas. If a request that was sent while they were cut off is granted, the lock does not need them.
 
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};
 use crate::timeline::{
-    Attempt, Step, affects_only_replicas, is_instantaneous, only_delays, stops_clients,
+    Attempt, Step, affects_only_replicas, is_instantaneous, only_delays, spoils_clocks,
+    stops_clients,
 };
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
@@ -95,7 +96,7 @@ impl Reach {
                 ..
             } => {
                 let is_short = delay_ms.is_some_and(|delay_ms| delay_ms <= self.max_short_delay_ms);
-                if !is_instantaneous(fault) && !is_short {
+                if !is_instantaneous(fault) && !is_short && !spoils_clocks(fault) {
                     self.obstacles.push(Obstacle {
                         id: *id,
                         workers: workers.clone(),

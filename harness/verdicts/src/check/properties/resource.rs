@@ -106,6 +106,21 @@ impl Resource {
         self.inside.push(Inside { op, key, weight });
     }
 
+    /// Withdraws the findings that another client is inside together with this client, which leaves at the same time:
+    /// the two only touch. Findings that do not need this client stay.
+    fn withdraw_touch(&mut self, at_ns: u64, leaving: &Attempt) {
+        let others = self.inside.iter().filter(|it| it.key == leaving.lock);
+        let used: u64 = others.map(|other| u64::from(other.weight)).sum();
+        let is_recent = self.found.last().is_some_and(|(ns, _)| *ns == at_ns);
+        if is_recent && used <= u64::from(self.capacity) && self.kind == LockKind::Semaphore {
+            self.found.retain(|(found_ns, seen)| {
+                let rests_on_it =
+                    matches!(seen, Seen::Overlap { holders, .. } if holders.contains(&leaving.op));
+                *found_ns != at_ns || !rests_on_it
+            });
+        }
+    }
+
     /// Records how many permits an attempt takes.
     fn record_weight(&mut self, attempt: &Attempt) {
         if self.weights.len() <= attempt.worker {
@@ -184,7 +199,7 @@ impl Checker for Resource {
         }
     }
 
-    fn step(&mut self, _at_ns: u64, attempt: &Attempt, step: Step) {
+    fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if step == Step::Begun && self.capacity > 1 {
             self.torn_reads.begun(attempt.op, attempt.lock);
         }
@@ -193,6 +208,7 @@ impl Checker for Resource {
         }
         if matches!(step, Step::Ended(_) | Step::Gone) {
             self.inside.retain(|inside| inside.op != attempt.op);
+            self.withdraw_touch(at_ns, attempt);
             self.torn_reads.ended(attempt.op);
         }
     }

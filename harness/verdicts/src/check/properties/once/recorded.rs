@@ -1,10 +1,12 @@
 //! The recorded events of the ticks of a schedule, and the time for which the lock can keep other clients out.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Event, EventKind, Header, TickSchedule};
-use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ms};
+use crate::timeline::{
+    AcquireFailure, Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ms,
+};
 
 /// A run of a job.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,8 @@ pub(super) struct Recorded {
     pub(super) current: HashMap<usize, u64>,
     /// The records by key and tick.
     pub(super) ticks: BTreeMap<(u32, u64), Tick>,
+    /// The attempts that failed with a definite error, and so took nothing.
+    pub(super) took_nothing: HashSet<u64>,
     /// The stalls of the harness, the nodes and the workers: the start and the end of each, in nanoseconds.
     pub(super) stalls: Vec<(u64, u64)>,
 }
@@ -65,6 +69,9 @@ impl Recorded {
         {
             let tick = self.ticks.entry((attempt.lock, *tick)).or_default();
             tick.attempts.push(attempt.op);
+        }
+        if step == Step::Denied(AcquireFailure::Failed { definite: true }) {
+            self.took_nothing.insert(attempt.op);
         }
     }
 
@@ -112,6 +119,15 @@ impl Recorded {
         (total_ns >= NOTABLE_DELAY.part_of(self.ttl_ns)).then_some(total_ns)
     }
 
+    /// Returns `true` if an attempt ended without a definite answer, and so may have taken the lock.
+    pub(super) fn is_in_doubt(&self, attempt: &Operation) -> bool {
+        match attempt.outcome {
+            OperationOutcome::Failed => !self.took_nothing.contains(&attempt.op),
+            OperationOutcome::Unanswered => true,
+            OperationOutcome::Done | OperationOutcome::Refused => false,
+        }
+    }
+
     /// Returns when a worker is due to start the job of a tick.
     pub(super) fn due_ns(&self, tick: u64, worker: usize) -> u64 {
         let due = |schedule: TickSchedule| schedule.due_ns(tick, worker, self.workers);
@@ -132,6 +148,8 @@ impl Recorded {
             return answered_ns.saturating_add(self.min_hold_ns);
         }
         let lease_ns = self.lease_ns.max(self.min_hold_ns);
-        answered_ns.saturating_add(lease_ns).max(hold.deadline_ns)
+        // A key that never expires is no reason to keep the others out.
+        let deadline_ns = Some(hold.deadline_ns).filter(|ns| *ns != u64::MAX);
+        (answered_ns.saturating_add(lease_ns)).max(deadline_ns.unwrap_or(0))
     }
 }

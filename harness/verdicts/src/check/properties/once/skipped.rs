@@ -79,12 +79,8 @@ impl<'a, 'h> Skips<'a, 'h> {
                 until_ns,
             }
         });
-        let in_doubt = of_kind(OperationKind::Acquire).filter(|operation| {
-            matches!(
-                operation.outcome,
-                OperationOutcome::Failed | OperationOutcome::Unanswered
-            )
-        });
+        let in_doubt =
+            of_kind(OperationKind::Acquire).filter(|operation| recorded.is_in_doubt(operation));
         let in_doubt = in_doubt.map(|operation| Taken {
             op: operation.op,
             key: operation.lock,
@@ -203,12 +199,8 @@ impl<'a, 'h> Skips<'a, 'h> {
     /// Returns `true` if a fault kept the client of this attempt from Redis, and Redis did not answer it. Each of
     /// several such attempts may have taken the lock, but that does not excuse the others.
     fn is_cut_off(&self, attempt: &Operation) -> bool {
-        let is_unanswered = matches!(
-            attempt.outcome,
-            OperationOutcome::Failed | OperationOutcome::Unanswered
-        );
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
-        is_unanswered && self.is_kept_away(attempt.worker, span)
+        self.recorded.is_in_doubt(attempt) && self.is_kept_away(attempt.worker, span)
     }
 
     /// Returns `true` if faults kept a worker from a quorum of the nodes, or from running, in this span. A fault counts
