@@ -129,8 +129,8 @@ pub fn can_be_stale(file: &File) -> bool {
     file.events("fault-began").next().is_some()
 }
 
-/// Returns the spans in which a holder was frozen and its lease was over: from one lease after the freeze began, and from
-/// one lease after each command that wrote or prolonged its value since.
+/// Returns the spans in which a holder was frozen and its lease was over: from one lease after the freeze began, and
+/// from one lease after each command that wrote or prolonged its value since.
 pub fn idle_freezes(case: &Case, hold: &Attempt, lease: u64) -> Vec<(u64, u64)> {
     let freezes = case.file.events("fault-began").filter(|line| {
         let is_freeze = matches!(line.text("fault"), "pause-client" | "pause-task");

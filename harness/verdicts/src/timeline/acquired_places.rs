@@ -19,6 +19,8 @@ pub struct AcquiredPlaces {
     /// The token of the grant. Kept only if no value backs the grant, or if a value is a collection, which may have
     /// elements of several clients.
     token: Option<Box<str>>,
+    /// Whether a value of the attempt names the token of the grant.
+    is_token_written: bool,
 }
 
 /// A value that an attempt wrote to a key of a node.
@@ -90,6 +92,7 @@ impl AcquiredPlaces {
             .places
             .iter()
             .any(|place| names_token(&place.value, token));
+        self.is_token_written = is_any_named;
         let mut last_ns = 0;
         for place in &mut self.places {
             place.is_granted = !is_any_named || names_token(&place.value, token);
@@ -111,7 +114,7 @@ impl AcquiredPlaces {
     }
 
     /// Returns `true` if the attempt wrote a value to this key.
-    pub fn contains(&self, node: usize, key: &KeyName) -> bool {
+    pub(super) fn contains(&self, node: usize, key: &KeyName) -> bool {
         self.places.iter().any(|place| place.is_at(node, key))
     }
 
@@ -119,6 +122,11 @@ impl AcquiredPlaces {
     pub fn is_granted(&self, node: usize, key: &KeyName) -> bool {
         let place = self.places.iter().find(|place| place.is_at(node, key));
         place.is_none_or(|place| place.is_granted)
+    }
+
+    /// Returns `true` if the value that the attempt wrote to this key names the token of its grant.
+    pub fn names_grant(&self, node: usize, key: &KeyName) -> bool {
+        self.is_token_written && self.contains(node, key) && self.is_granted(node, key)
     }
 
     /// Returns `true` if `value` is in this key because of the attempt: it is the value that the attempt wrote, or a

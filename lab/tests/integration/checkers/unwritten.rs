@@ -48,7 +48,8 @@ pub(super) fn is_unwritten(events: &[Event], hold: &Hold) -> bool {
     !acted && !places(events).iter().any(is_there)
 }
 
-/// Returns the attempts of a worker that ended without a definite answer after its last definite one, before an attempt.
+/// Returns the attempts of a worker that ended without a definite answer after its last definite one, before an
+/// attempt.
 fn doubts_before(events: &[Event], of: usize, attempt: u64) -> Vec<u64> {
     let last = events
         .iter()

@@ -6,6 +6,7 @@
 //! | overtaking | from a writer's first request to its grant, over all requests that were denied: the readers that requested later and were granted earlier, since a fault last began or ended |
 //! | no client gets the lock | some request was outstanding for longer than the bound, while no client was granted it, none held it, every lease was over, and no fault had begun or ended within a lease before |
 //! | the client of the final inspection waited for less than the bound | `unknown`, if it was refused |
+//! | the client of the final inspection was refused, and a lease could run when it began | undecided |
 //! | several clients get permits at once after a wait | the wait ends then, for each of them |
 //! | a wait too long, or a permit that did not come back, after a fault that never ends or sets a clock | undecided |
 
@@ -54,6 +55,15 @@ pub fn progress(case: &Case) -> Finding {
     let waited = |line: &Line| line.num("waited_ms").unwrap_or_default() * MS;
     if note.is_none() && refused.is_some_and(|line| waited(line) < case.file.bound) {
         return Finding::plain(Answer::Unknown);
+    }
+    let is_outstanding = |line: &Line| {
+        let began = line.at.saturating_sub(waited(line));
+        case.attempts.iter().any(|one| over(one) > began)
+    };
+    if note.is_none() && refused.is_some_and(is_outstanding) {
+        return Finding::plain(Answer::Undecided(
+            "the probe had just its bound and a lease",
+        ));
     }
     let note = note.unwrap_or_else(|| "the final inspection".to_owned());
     Finding {
@@ -168,8 +178,11 @@ fn waited_in_vain(case: &Case) -> Option<String> {
             .filter(|at| *at < one.answered)
             .max();
         let until = one.answered;
-        let held = same()
-            .any(|other| other.op != one.op && other.requested_at < until && over(other) > until);
+        let held = same().any(|other| {
+            let is_later = other.granted() && other.from() >= until;
+            let may_hold = other.requested_at < until && over(other) > until;
+            other.op != one.op && may_hold && !is_later
+        });
         let from = disturbed.unwrap_or(began).max(began);
         (!held && until.saturating_sub(from) > case.file.bound)
             .then(|| format!("op {} waited from {from} to {until}", one.op))

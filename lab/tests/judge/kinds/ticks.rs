@@ -236,8 +236,8 @@ fn free_part(held: &[Span], (from, until): Span) -> Free {
     }
 }
 
-/// Returns `Some(true)` if faults certainly kept a client away, `Some(false)` if they may have done so, and `None` if they
-/// did not.
+/// Returns `Some(true)` if faults certainly kept a client away, `Some(false)` if they may have done so, and `None` if
+/// they did not.
 fn is_kept_away(case: &Case, worker: u64, (from, until): Span) -> Option<bool> {
     let end_of = |began: &Line| case.end_of(began).unwrap_or(u64::MAX);
     let active = case.file.events("fault-began").filter(|began| {

@@ -436,7 +436,8 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Returns the attempts of this hold's client since its last definite answer before, all of which ended without one.
+    /// Returns the attempts of this hold's client since its last definite answer before, all of which ended without
+    /// one.
     fn doubts_before(&self, hold: &Hold) -> Vec<u64> {
         let is_later = |event: &&Event| event.what.attempt() != Some((hold.worker, hold.op));
         let before = self.history.events.iter().rev().skip_while(is_later);

@@ -150,7 +150,8 @@ impl Course<'_, '_> {
     }
 
     /// Returns a key in which a value of this holder stayed after its release was answered at `at_ns`, and blocked the
-    /// lock: another client wanted the lock, no fault kept it away, and no client got the lock before the value expired.
+    /// lock: another client wanted the lock, no fault kept it away, and no client got the lock before the value
+    /// expired.
     fn blocking_rest(&self, at_ns: u64) -> Option<&KeyName> {
         let (history, hold) = (self.timeline.history(), self.hold);
         let clients_end_ns = ended_clients_ns(history);

@@ -299,8 +299,8 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns `true` if an attempt during the wait had a quorum but was not granted by its end, while a fault kept other
-    /// nodes away.
+    /// Returns `true` if an attempt during the wait had a quorum but was not granted by its end, while a fault kept
+    /// other nodes away.
     fn waited_for_all(&self) -> bool {
         if self.nodes < 2 {
             return false;

@@ -1,7 +1,7 @@
 //! The time until which a lease of a lock may be outstanding.
 //!
-//! While a client holds the lock, it may renew its lease. A client that a fault stops cannot: if there is a key history,
-//! its lease is over one lease after it was stopped, or after the last command that renewed its value since.
+//! While a client holds the lock, it may renew its lease. A client that a fault stops cannot: if there is a key
+//! history, its lease is over one lease after it was stopped, or after the last command that renewed its value since.
 //!
 //! After a hold the lock is free
 //!

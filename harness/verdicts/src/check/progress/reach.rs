@@ -9,8 +9,9 @@
 //! workers affects all of them, including the client that probes after the run. A worker that no fault affects, and
 //! that reaches enough nodes, has all that its lock needs, however long faults of other workers last.
 //!
-//! Instantaneous faults and wrong clocks keep nothing away. A node whose replicas are cut off can be reached, but a lock may need the
-//! replicas. If a request that was sent while they were cut off is granted, the lock does not need them.
+//! Instantaneous faults and wrong clocks keep nothing away. A node whose replicas are cut off can be reached, but a
+//! lock may need the replicas. If a request that was sent while they were cut off is granted, the lock does not need
+//! them.
 
 use crate::history::{EventKind, Header};
 use crate::key_history::{KeyUpdate, NodesUsed};

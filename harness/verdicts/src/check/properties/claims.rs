@@ -143,8 +143,8 @@ impl Claims {
 
     /// Returns `true` if the grant can rest on `kept`, the value of an earlier attempt of the same client. If that
     /// attempt ended with a definite answer, it always can. If it ended in doubt, the value must name the token of the
-    /// grant, the granted attempt must have set the value's expiry anew, or a delayed reply to the earlier command must
-    /// be able to explain the grant.
+    /// grant, as it does if the granted attempt has set the expiry of its own value anew, or a delayed reply to the
+    /// earlier command must be able to explain the grant.
     fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
         let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
         if !is_of_doubt {
@@ -152,10 +152,8 @@ impl Claims {
         }
         let token = attempt.written.kept_token().unwrap_or_default();
         let delays = self.kept.delays();
-        let has_taken_over = |value: &WrittenValue| {
-            let own = &attempt.written;
-            own.contains(value.node, &value.key) && own.is_granted(value.node, &value.key)
-        };
+        let has_taken_over =
+            |value: &WrittenValue| attempt.written.names_grant(value.node, &value.key);
         kept.names(token)
             || kept.lock_values().any(has_taken_over)
             || (kept.lock_values()).any(|value| {

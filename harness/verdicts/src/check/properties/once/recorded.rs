@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::stalls::thresholds::NOTABLE_DELAY;
 use crate::history::{Event, EventKind, Header, TickSchedule};
-use crate::timeline::{Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ns_from_ms};
+use crate::timeline::{
+    AcquireFailure, Attempt, Hold, HoldEnd, Operation, OperationOutcome, Step, ns_from_ms,
+};
 
 /// A run of a job.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +71,9 @@ impl Recorded {
         {
             let tick = self.ticks.entry((attempt.lock, *tick)).or_default();
             tick.attempts.push(attempt.op);
+        }
+        if step == Step::Denied(AcquireFailure::Failed { definite: true }) {
+            self.took_nothing.insert(attempt.op);
         }
     }
 
@@ -151,6 +156,8 @@ impl Recorded {
             return answered_ns.saturating_add(self.min_hold_ns);
         }
         let lease_ns = self.lease_ns.max(self.min_hold_ns);
-        answered_ns.saturating_add(lease_ns).max(hold.deadline_ns)
+        // A key that never expires is no reason to keep the others out.
+        let deadline_ns = Some(hold.deadline_ns).filter(|ns| *ns != u64::MAX);
+        (answered_ns.saturating_add(lease_ns)).max(deadline_ns.unwrap_or(0))
     }
 }

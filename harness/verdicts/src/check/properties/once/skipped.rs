@@ -5,9 +5,9 @@
 //! answer, and the time for which the lock declares that it keeps its key. It is also excused if a fault kept its
 //! client from Redis.
 //!
-//! If any attempt has no excuse, the tick was skipped. The property is `unknown` if faults alone excuse every attempt, or
-//! if the machine stalled. It is also `unknown` if no client made an attempt, and a fault kept a client from making one
-//! at a time at which no client held the lock or could still hold it.
+//! If any attempt has no excuse, the tick was skipped. The property is `unknown` if faults alone excuse every attempt,
+//! or if the machine stalled. It is also `unknown` if no client made an attempt, and a fault kept a client from making
+//! one at a time at which no client held the lock or could still hold it.
 
 use std::collections::HashMap;
 
@@ -44,8 +44,8 @@ enum Excuse {
     Fault,
 }
 
-/// Returns `true` if a fault affects only replicas, and the lock needs none: a request that was sent in the meantime was
-/// granted.
+/// Returns `true` if a fault affects only replicas, and the lock needs none: a request that was sent in the meantime
+/// was granted.
 fn is_harmless(fault: &FaultSpan<'_>, holds: &[Hold]) -> bool {
     affects_only_replicas(fault.fault)
         && (holds.iter()).any(|hold| fault.touches(hold.acquire_ns, hold.acquire_ns))
