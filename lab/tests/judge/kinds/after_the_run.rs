@@ -6,7 +6,7 @@
 //! | overtaking | from a writer's first request to its grant, over all requests that were denied: the readers that requested later and were granted earlier, since a fault last began or ended |
 //! | no client gets the lock | some request was outstanding for longer than the bound, while no client was granted it, none held it, every lease was over, and no fault had begun or ended within a lease before |
 //! | the client of the final inspection waited for less than the bound | `unknown`, if it was refused |
-//! | the client of the final inspection was refused, and a lease could run when it began | undecided |
+//! | the client of the final inspection was refused, and waited for less than the bound since the end of a lease that could run when it began | undecided |
 //! | several clients get permits at once after a wait | the wait ends then, for each of them |
 //! | a wait too long, or a permit that did not come back, after a fault that never ends or sets a clock | undecided |
 
@@ -58,7 +58,8 @@ pub fn progress(case: &Case) -> Finding {
     }
     let is_outstanding = |line: &Line| {
         let began = line.at.saturating_sub(waited(line));
-        case.attempts.iter().any(|one| over(one) > began)
+        let runs = |one: &Attempt| over(one) > began && line.at < over(one) + case.file.bound;
+        case.attempts.iter().any(runs)
     };
     if note.is_none() && refused.is_some_and(is_outstanding) {
         return Finding::plain(Answer::Undecided(
