@@ -111,14 +111,14 @@ fn garbage_of_a_megabyte_is_kept_short() {
 
 #[test]
 fn a_worker_that_never_answers() {
-    let document = troubled(against("hang.py", "acquire"), Some("hung"), "worker 0 hung");
+    let document = troubled(against("hang.py", "acquire"), Some("hung"), "0 hung");
     assert_eq!(status(&document, "exclusion"), "unknown");
     assert_ne!(status(&document, "progress"), "held");
 }
 
 #[test]
 fn a_worker_that_hangs_inside_its_section() {
-    troubled(against("hang.py", "release"), Some("hung"), "worker 0 hung");
+    troubled(against("hang.py", "release"), Some("hung"), "0 hung");
 }
 
 /// Nothing resumes them, not even the final inspection, which asks a new worker.
@@ -136,11 +136,7 @@ fn worker_that_stops_itself_is_ended_without_a_rerun() {
 
 #[test]
 fn a_worker_that_exits() {
-    let document = troubled(
-        against("exit.py", "acquire 3"),
-        None,
-        "worker 0 died on its own",
-    );
+    let document = troubled(against("exit.py", "acquire 3"), None, "0 died on its own");
     assert_eq!(status(&document, "exclusion"), "unknown");
     let trouble = document["trouble"].to_string();
     assert!(trouble.contains("exited with status 3"), "{trouble}");
