@@ -43,6 +43,7 @@ impl Task {
         let spec = &self.spec;
         CellSetting {
             family: spec.scenario.family(),
+            lock_kind: spec.scenario.workload.kind.lock_kind(),
             measures: spec.scenario.measures,
             nodes: spec.nodes(),
             replicas: spec.lock.replicas,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::slice;
 
-use picklock_scenarios::{BackendName, Cause, Family};
+use picklock_scenarios::{BackendName, Cause, Family, LockKind};
 use serde::Serialize;
 
 use super::lock_score::LockScore;
@@ -79,11 +79,12 @@ impl Purpose {
         }
     }
 
-    /// Returns `true` if the lock was tested enough.
+    /// Returns `true` if the lock lets one client in at a time, and was tested enough. Each purpose needs such a lock.
     fn is_tested(self, score: &LockScore) -> bool {
         let mut families = self.required_families().iter();
         let is_measured = score.costs.granted_without_minority.is_some();
-        families.all(|family| score.judged_in(*family) > 0)
+        score.kind == LockKind::Mutex
+            && families.all(|family| score.judged_in(*family) > 0)
             && (self != Purpose::Uptime || is_measured)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use picklock_scenarios::{BackendName, Cause, Family, Property};
+use picklock_scenarios::{BackendName, Cause, Family, LockKind, Property};
 use picklock_verdicts::record::Cell;
 use serde::Serialize;
 
@@ -15,6 +15,8 @@ pub struct LockScore {
     /// Its name, with its options.
     #[serde(rename = "impl")]
     pub lock: String,
+    /// The kind of lock that it was tested as.
+    pub kind: LockKind,
     /// Number of judged runs in all scenarios.
     pub runs: u64,
     /// Backends of the runs.
@@ -101,6 +103,7 @@ impl LockScore {
         let runs = cells.iter().filter(|cell| is_judged(&cell.scenario));
         LockScore {
             lock,
+            kind: setting.clone().next().map_or(LockKind::Mutex, |it| it.lock_kind),
             runs: runs.fold(0, |runs, cell| cell.runs.saturating_add(runs)),
             backends: cells.iter().map(|cell| cell.backend).collect(),
             all,

@@ -2,7 +2,7 @@
 
 use picklock_reports::comparison::{Comparison, Direction, compare, json, markdown};
 use picklock_reports::statistics::{TAIL, enclosing_ranks};
-use picklock_scenarios::Family;
+use picklock_scenarios::{Family, LockKind};
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::latency::summarize;
 use picklock_verdicts::record::{CellSetting, MatrixRecord};
@@ -55,6 +55,7 @@ fn changed_parameters_are_one_line_each() {
     let mut after = before.clone();
     let setting = |ttl_ms| CellSetting {
         family: Family::Load,
+        lock_kind: LockKind::Mutex,
         measures: None,
         nodes: 1,
         replicas: 0,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::BackendName;
+use picklock_scenarios::{BackendName, LockKind};
 use picklock_verdicts::check::{Cause, Property, Status, Verdict};
 use picklock_verdicts::record::{Cell, CellSetting, MATRIX_FORMAT, MatrixRecord, SkippedCell};
 
@@ -67,6 +67,7 @@ fn default_matrix() -> MatrixRecord {
             }
             let setting = CellSetting {
                 family,
+                lock_kind: LockKind::Mutex,
                 measures: None,
                 nodes: 1,
                 replicas: 0,

@@ -3,7 +3,7 @@
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::scorecard::{Choice, Fencing, LockScore, Purpose, ScenarioScore, Scorecard};
 use picklock_reports::{documents, terminal};
-use picklock_scenarios::{Cause, Family, Measure};
+use picklock_scenarios::{Cause, Family, LockKind, Measure};
 use picklock_verdicts::check::{Property, Verdict};
 use picklock_verdicts::record::{Cell, CellSetting, Latency, MATRIX_FORMAT, MatrixRecord};
 
@@ -13,6 +13,7 @@ use crate::cells::file;
 fn setting(family: Family, nodes: usize) -> Option<CellSetting> {
     Some(CellSetting {
         family,
+        lock_kind: LockKind::Mutex,
         measures: None,
         nodes,
         replicas: 0,
@@ -222,6 +223,21 @@ fn inconclusive_scenario_is_not_counted() {
     assert_eq!(plain.all.describe(), "4/4");
     let (choice, _) = advice(&card, Purpose::Money);
     assert!(matches!(choice, Choice::NotTried { missing } if *missing == [Family::Nodes]));
+}
+
+/// A semaphore that keeps all its promises protects no stock.
+#[test]
+fn locks_of_another_kind_are_not_recommended() {
+    let mut semaphore = tested("semaphore", &[]);
+    for cell in &mut semaphore {
+        cell.setting = cell.setting.map(|it| CellSetting {
+            lock_kind: LockKind::Semaphore,
+            ..it
+        });
+    }
+    semaphore.extend(tested("mutex", &[]));
+    let (choice, _) = advice(&scorecard(semaphore), Purpose::Money);
+    assert!(matches!(choice, Choice::Lock { lock, others: 0, .. } if lock == "mutex"));
 }
 
 #[test]

@@ -79,15 +79,12 @@ fn for_the_whole_catalog(seeds: u64, check: impl Fn(&str, &LockFactory, u64) + S
 #[test]
 fn every_cell_is_deterministic_and_as_expected() {
     let judged = AtomicUsize::new(0);
-    for_the_whole_catalog(seeds(2), |scenario, lock, seed| {
+    // The gate of scripts/test judges another seed.
+    for_the_whole_catalog(seeds(1), |scenario, lock, seed| {
         let history = simulate(scenario, lock, seed);
         // For more seeds, use `picklock matrix --backend sim --seeds 1000`.
         if seed < 2 && as_expected(scenario, &lock.spec().name, seed, &history) {
             judged.fetch_add(1, Ordering::Relaxed);
-        }
-        // The other seed is only repeated in the long run.
-        if seed > 0 && std::env::var_os(SEEDS).is_none() {
-            return;
         }
         let first = bytes(&history);
         let second = bytes(&simulate(scenario, lock, seed));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_scenarios::{BackendName, Expectation, Family, Measure};
+use picklock_scenarios::{BackendName, Expectation, Family, LockKind, Measure};
 use serde::{Deserialize, Serialize};
 
 use super::repro::RecordedVerdict;
@@ -85,6 +85,8 @@ pub struct SkippedCell {
 pub struct CellSetting {
     /// The kind of problem that the scenario is about.
     pub family: Family,
+    /// The kind of lock that the scenario's workload is for.
+    pub lock_kind: LockKind,
     /// The cost of a lock that the scenario measures; absent if it measures no particular cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Measure>,

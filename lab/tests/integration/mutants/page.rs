@@ -52,7 +52,7 @@ fn is_caught(mutant: &'static BuiltInLock, original: &str, name: &str, seed: u64
 
 /// The test regenerates every `STEP`th row of the second table, because a row takes a second. An update regenerates
 /// all rows.
-const STEP: usize = 5;
+const STEP: usize = 15;
 
 /// Writes which scenarios catch which mutant without prior expectations. Rows outside the sample are copied from
 /// `page`. If `page` is `None`, all rows are regenerated.
@@ -118,20 +118,18 @@ impl Gate {
         quick.includes(scenario, self.declared)
     }
 
-    /// Returns the scenarios that fail for the mutant with this seed.
-    fn failures(&self, mutant: &'static BuiltInLock, seed: u64) -> Vec<&'static str> {
-        let quick = catalog::names().filter(|name| self.runs(name));
-        quick
-            .filter(|name| is_caught(mutant, self.reference, name, seed))
-            .collect()
+    /// Returns `true` if no scenario fails for the mutant with this seed.
+    fn passes(&self, mutant: &'static BuiltInLock, seed: u64) -> bool {
+        let mut quick = catalog::names().filter(|name| self.runs(name));
+        !quick.any(|name| is_caught(mutant, self.reference, name, seed))
     }
 }
 
 /// A lock with such a mistake fails its first gate. The locks that pass are listed in [`SAFE`], with the reasons.
 #[test]
 fn gate_of_init_catches_every_mutant() {
-    let passes = |mutant: &&'static BuiltInLock| Gate::new(mutant).failures(mutant, 1).is_empty();
-    let passed = MUTANTS.iter().filter(passes).map(|mutant| mutant.name);
+    let passed = MUTANTS.iter().filter(|mutant| Gate::new(mutant).passes(mutant, 1));
+    let passed = passed.map(|mutant| mutant.name);
     let safe = SAFE.iter().map(|(name, _)| *name);
     assert_eq!(passed.collect::<BTreeSet<_>>(), safe.collect());
 }

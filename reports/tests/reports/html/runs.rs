@@ -83,6 +83,7 @@ pub fn cell(lock: &str, scenario: &str, seeds: u64) -> (Cell, Option<Evidence>) 
     let mut cell = from_record(&record, &run_dir, expected);
     cell.setting = Some(CellSetting {
         family: trial.planned_scenario().family(),
+        lock_kind: trial.planned_scenario().workload.kind.lock_kind(),
         measures: trial.planned_scenario().measures,
         nodes: find(lock).map_or(1, |known| known.nodes),
         replicas: find(lock).map_or(0, |known| known.replicas),
