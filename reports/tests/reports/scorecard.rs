@@ -236,7 +236,8 @@ fn locks_of_another_kind_are_not_recommended() {
         });
     }
     semaphore.extend(tested("mutex", &[]));
-    let (choice, _) = advice(&scorecard(semaphore), Purpose::Money);
+    let card = scorecard(semaphore);
+    let (choice, _) = advice(&card, Purpose::Money);
     assert!(matches!(choice, Choice::Lock { lock, others: 0, .. } if lock == "mutex"));
 }
 
