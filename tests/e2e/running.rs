@@ -209,6 +209,9 @@ impl Running {
         let output = std::thread::spawn(move || {
             let mut text = Vec::new();
             stdout.read_to_end(&mut text).unwrap();
+            // The run is over. A test that starts several runs would otherwise keep the slots of those that have ended
+            // while it waits for the next one, and several such tests could wait for each other.
+            drop(slot);
             String::from_utf8(text).unwrap()
         });
         Running {
@@ -217,7 +220,6 @@ impl Running {
             output: Some(output),
             heard: String::new(),
             home: Some(home),
-            _slot: slot,
         }
     }
 }
@@ -229,7 +231,6 @@ pub struct Running {
     output: Option<std::thread::JoinHandle<String>>,
     heard: String,
     home: Option<TempDir>,
-    _slot: Slot,
 }
 
 impl Running {
