@@ -101,7 +101,7 @@ pub(super) const JAVA_LIBRARIES: &[Library] = &[
         files: templates!("java/lock4j": "Lock4jLock.java", "SpringRedis.java" from "../spring-data-redis/SpringRedis.java", "pom.xml"),
         prepare: &[
             JARS,
-            "javac -cp 'build:lib/*' -d build Lock4jLock.java SpringRedis.java PicklockAdapter.java SmallJson.java",
+            "javac -cp 'build:lib/*' -d build Lock4jLock.java SpringRedis.java PicklockAdapter.java LockContract.java SmallJson.java",
         ],
         run: "java -cp 'build:lib/*' -XX:-UsePerfData -XX:+UseSerialGC -XX:TieredStopAtLevel=1 Lock4jLock",
         declares: &[],

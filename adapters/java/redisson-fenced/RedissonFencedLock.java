@@ -44,7 +44,7 @@ public final class RedissonFencedLock extends PicklockAdapter.LockObjects<Rediss
     }
 
     public static void main(String[] arguments) throws Exception {
-        PicklockAdapter.serve(RedissonFencedLock::new, "redisson-fenced",
+        PicklockAdapter.serve(RedissonFencedLock::new, PicklockAdapter.Clients.THREADS, "redisson-fenced",
                 PicklockAdapter.versionOf(Redisson.class));
     }
 }
