@@ -9,6 +9,7 @@
 //! - `stall`: records stalls of the machine, and incidents of the proxy
 
 mod client_driver;
+mod grants;
 mod leader_section;
 mod output_budget;
 mod permit_probe;

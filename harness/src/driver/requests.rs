@@ -75,6 +75,7 @@ impl<B: Backend> ClientDriver<B> {
                     valid_ms,
                     elapsed_ms,
                 })?;
+                self.client.record_early_events(&context, Some(op));
                 self.check_node_use(op);
                 self.event(TriggerEvent::Granted, None).await;
                 let hold = Hold {

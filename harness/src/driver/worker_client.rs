@@ -1,9 +1,7 @@
 //! The driver's connection to one worker: requests, answers, and the events that arrive in between.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::future::Future;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,6 +11,7 @@ use futures_util::future::{Either, select};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
 
+use super::grants::{Grants, digest, record_notification};
 use super::output_budget::{LineKind, OutputBudget};
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Answer, Notification, Request, RequestKind, WorkerMessage};
@@ -51,30 +50,6 @@ fn stopped_note(is_stopped: bool) -> &'static str {
     } else {
         ""
     }
-}
-
-/// The grants that the listener has received. With them, it finds the operation that an event belongs to.
-#[derive(Default)]
-struct Grants {
-    /// Operations by the hash of their token. The token itself may be as long as a line.
-    by_token: BTreeMap<u64, u64>,
-    lost: Vec<u64>,
-    pending: Option<(u64, u64)>,
-    /// The latest request that was answered.
-    answered: u64,
-}
-
-impl Grants {
-    fn operation(&self, token: &str) -> Option<u64> {
-        self.by_token.get(&digest(token)).copied()
-    }
-}
-
-/// Returns a hash of a token. In practice, two tokens have the same hash only if they are equal.
-fn digest(token: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    token.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The driver's connection to one worker. There is one request at a time. Events can arrive at any time, and are
@@ -138,6 +113,24 @@ impl WorkerClient {
     /// # Errors
     /// Returns an error if the worker is gone, broke the protocol, or was killed because it hung.
     pub async fn request<B: Backend>(
+        &mut self,
+        context: &RunContext<B>,
+        op: u64,
+        kind: RequestKind,
+        patience: Duration,
+        cancel_after: Option<Duration>,
+    ) -> Result<Answer, WorkerFailure> {
+        let answer = self
+            .exchange(context, op, kind, patience, cancel_after)
+            .await;
+        let is_grant = matches!(answer, Ok(Answer::Granted { .. }));
+        if !is_grant || self.grants.borrow().is_recorded(op) {
+            self.record_early_events(context, None);
+        }
+        answer
+    }
+
+    async fn exchange<B: Backend>(
         &mut self,
         context: &RunContext<B>,
         op: u64,
@@ -247,6 +240,20 @@ impl WorkerClient {
         WorkerFailure::BrokeProtocol(fault)
     }
 
+    /// Records the events that came before the answer to the last request was recorded. `granted` is the operation whose
+    /// grant is in the history now, if the answer was one.
+    pub fn record_early_events<B>(&self, context: &RunContext<B>, granted: Option<u64>) {
+        let early = {
+            let mut grants = self.grants.borrow_mut();
+            grants.recorded = granted.unwrap_or(grants.recorded);
+            std::mem::take(&mut grants.early)
+        };
+        for notification in early {
+            let (grants, loss_report) = (&self.grants, &self.loss_report);
+            record_notification(context, self.worker, grants, loss_report, notification);
+        }
+    }
+
     /// Returns `true` if the last request was cancelled.
     pub fn has_cancelled(&self) -> bool {
         self.has_cancelled
@@ -318,12 +325,7 @@ impl<B: Backend> OutputListener<B> {
     /// Returns the kind of a line, or `None` if the output is not a line.
     fn line(&self, output: &WorkerOutput) -> Option<LineKind> {
         let grants = self.grants.borrow();
-        let is_pending = |id| {
-            let pending = grants
-                .pending
-                .filter(|(pending_id, _)| *pending_id > grants.answered);
-            pending.is_some_and(|(pending_id, _)| pending_id == id)
-        };
+        let is_pending = |id| grants.pending_id() == Some(id);
         Some(match output {
             WorkerOutput::Message(WorkerMessage::Reply { id, .. }) if is_pending(*id) => {
                 LineKind::Answer
@@ -373,42 +375,18 @@ impl<B: Backend> OutputListener<B> {
     }
 
     fn record_notification(&self, notification: Notification) {
-        let worker = self.worker;
-        let token = notification.token();
-        let known = self.grants.borrow().operation(token);
-        let Some(op) = known else {
-            let event = notification.event();
-            // The token may belong to a grant whose reply has not been written yet, because a renewing thread can be
-            // faster.
-            let fault = ProtocolFault::UnknownToken { event };
-            self.record_misbehaviour(Misbehaviour::OutOfTurn, fault.to_string());
-            return;
-        };
-        // Events of the probe's own lease are not part of the run.
-        if !is_worker_of_the_run(&self.context, worker) {
+        if self.grants.borrow().is_early(&notification) {
+            self.grants.borrow_mut().early.push(notification);
             return;
         }
-        let what = match notification {
-            Notification::Extended {
-                valid_ms,
-                elapsed_ms,
-                ..
-            } => EventKind::Extended {
-                worker,
-                op,
-                valid_ms,
-                elapsed_ms,
-            },
-            Notification::Lost { .. } => {
-                self.grants.borrow_mut().lost.push(op);
-                EventKind::Lost { worker, op }
-            }
-        };
-        let is_lost = matches!(what, EventKind::Lost { .. });
-        self.context.recorder.write(what);
-        if is_lost {
-            self.loss_report.notify_one();
-        }
+        let (context, worker) = (&self.context, self.worker);
+        record_notification(
+            context,
+            worker,
+            &self.grants,
+            &self.loss_report,
+            notification,
+        );
     }
 
     fn record_misbehaviour(&self, kind: Misbehaviour, detail: String) {
@@ -418,7 +396,7 @@ impl<B: Backend> OutputListener<B> {
 
 /// Returns `false` for the client that takes the locks after the run. Its number comes after the numbers of the
 /// workers.
-fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
+pub(super) fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
     worker < context.spec.scenario.workload.workers
 }
 
@@ -446,7 +424,7 @@ fn record_missing_answer<B>(
 
 /// Records misbehaviour of a worker. The client that takes the locks after the run does not belong
 /// to the run's workers: if it misbehaves, the final inspection has failed.
-fn record_misbehaviour<B>(
+pub(super) fn record_misbehaviour<B>(
     context: &RunContext<B>,
     worker: usize,
     kind: Misbehaviour,

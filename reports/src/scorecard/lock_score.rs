@@ -103,7 +103,10 @@ impl LockScore {
         let runs = cells.iter().filter(|cell| is_judged(&cell.scenario));
         LockScore {
             lock,
-            kind: setting.clone().next().map_or(LockKind::Mutex, |it| it.lock_kind),
+            kind: setting
+                .clone()
+                .next()
+                .map_or(LockKind::Mutex, |it| it.lock_kind),
             runs: runs.fold(0, |runs, cell| cell.runs.saturating_add(runs)),
             backends: cells.iter().map(|cell| cell.backend).collect(),
             all,

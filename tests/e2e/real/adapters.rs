@@ -229,6 +229,18 @@ fn a_lock_cannot_command_the_terminal() {
     assert!(outcome.stdout.contains("\\u{1b}"), "{}", outcome.all());
 }
 
+/// A thread that renews can be faster than the one that writes the grant. An event that was ignored for this reason made
+/// a lock that had reported its loss in time look like one that reports none.
+#[test]
+fn event_before_its_grant_belongs_to_the_grant() {
+    let outcome = against("quiet_watchdog.py", "early");
+    let history = outcome.text_file("run/history.jsonl");
+    assert!(!history.contains("misbehaved"), "{history}");
+    let place = |event: &str| history.find(&format!("\"event\":\"{event}\""));
+    let (granted, extended) = (place("granted").unwrap(), place("extended").unwrap());
+    assert!(granted < extended, "{history}");
+}
+
 /// Kills a process, which is found in the system's process table.
 fn kill(process: &Process) {
     let pid = Pid::from_raw(i32::try_from(process.pid).unwrap()).unwrap();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use picklock_scenarios::{Cause, FaultKind};
 
+use super::nanoseconds::ns_from_ms;
 use crate::history::{ClockShift, Event, EventKind, History};
 
 /// Returns `true` if a fault stops the workers that it affects.
@@ -47,6 +48,9 @@ pub struct FaultSpan<'a> {
     pub began_ns: u64,
     /// When it ended, or `None` if it never ended.
     pub ended_ns: Option<u64>,
+    /// How long it held back the data of a connection, at most. Data that it held back as it ended arrived this much
+    /// later.
+    pub delay_ns: u64,
     /// The workers that it affected.
     pub workers: &'a [usize],
     /// The nodes that it affected.
@@ -114,7 +118,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                 workers,
                 nodes,
                 clock,
-                ..
+                delay_ms,
             } => {
                 ids.push(*id);
                 spans.push(FaultSpan {
@@ -122,6 +126,7 @@ pub(super) fn fault_spans(history: &History) -> Vec<FaultSpan<'_>> {
                     detail,
                     began_ns: event.at_ns,
                     ended_ns: None,
+                    delay_ns: ns_from_ms(delay_ms.unwrap_or(0)),
                     workers,
                     nodes,
                     clock: *clock,
@@ -159,6 +164,11 @@ impl FaultSpan<'_> {
     pub fn touches(&self, from_ns: u64, to_ns: u64) -> bool {
         let until_ns = self.ended_ns.unwrap_or(u64::MAX);
         self.began_ns <= to_ns && until_ns >= from_ns
+    }
+
+    /// Like `touches`, until the last data that the fault held back has arrived.
+    pub fn may_hold_data(&self, from_ns: u64, to_ns: u64) -> bool {
+        self.touches(from_ns.saturating_sub(self.delay_ns), to_ns)
     }
 
     /// Returns `true` if the fault could delay this worker: it took effect, and either names this worker or names no

@@ -128,7 +128,9 @@ impl Gate {
 /// A lock with such a mistake fails its first gate. The locks that pass are listed in [`SAFE`], with the reasons.
 #[test]
 fn gate_of_init_catches_every_mutant() {
-    let passed = MUTANTS.iter().filter(|mutant| Gate::new(mutant).passes(mutant, 1));
+    let passed = MUTANTS
+        .iter()
+        .filter(|mutant| Gate::new(mutant).passes(mutant, 1));
     let passed = passed.map(|mutant| mutant.name);
     let safe = SAFE.iter().map(|(name, _)| *name);
     assert_eq!(passed.collect::<BTreeSet<_>>(), safe.collect());

@@ -134,8 +134,9 @@ impl Course<'_, '_> {
         let (timeline, hold) = (self.timeline, self.hold);
         // A command that a fault held back may have renewed the value after the client had given it up.
         let since_ns = at_ns.saturating_sub(hold.ttl_ns).max(hold.acquire_ns);
-        let is_active =
-            |fault: &FaultSpan<'_>| concerns(fault, hold.worker) && fault.touches(since_ns, at_ns);
+        let is_active = |fault: &FaultSpan<'_>| {
+            concerns(fault, hold.worker) && fault.may_hold_data(since_ns, at_ns)
+        };
         if at_ns > hold.end_ns || timeline.faults().iter().any(is_active) {
             return false;
         }
