@@ -140,6 +140,7 @@ locks! {
     extension_adds_up,
     short_extension,
     encoded_release,
+    denied_release,
     split_key,
     token_by_prefix,
     release_again_late,

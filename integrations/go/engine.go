@@ -173,6 +173,7 @@ type cell struct {
 	Verdicts   verdicts
 	Expected   map[string]string
 	Mismatches []struct{ Property, Expected string }
+	Warnings   []struct{ Text string }
 	Error      string
 	RunDir     string `json:"run_dir"`
 	Backend    string

@@ -102,6 +102,18 @@ func newChatty(nodes []string, _ time.Duration) (Lock, error) {
 	return Trying(chatty{node.Host}), err
 }
 
+// throwing returns an error if the lock is taken, instead of waiting.
+type throwing struct{ chatty }
+
+func (c throwing) TryAcquire(_ context.Context, key string, ttl time.Duration) (string, error) {
+	token := fmt.Sprint(time.Now().UnixNano())
+	reply, err := command(c.address, "SET", key, token, "NX", "PX", fmt.Sprint(ttl.Milliseconds()))
+	if err == nil && reply != "+OK" {
+		err = fmt.Errorf("nil pointer")
+	}
+	return token, err
+}
+
 // execute runs one scenario as Test does, without the verdict of go test.
 func execute(t *testing.T, ctx context.Context, newLock NewLock, scenario string, options ...Option) (outcome, string) {
 	t.Helper()
@@ -136,6 +148,17 @@ func TestViolationExplainsItself(t *testing.T) {
 	repeated, _ := exec.Command("sh", "-c", line).CombinedOutput()
 	if !regexp.MustCompile(`✘ exclusion`).Match(repeated) {
 		t.Errorf("%s", repeated)
+	}
+}
+
+func TestPassingLockThatThrowsWhenTakenGetsAWarning(t *testing.T) {
+	newThrowing := func(nodes []string, _ time.Duration) (Lock, error) {
+		node, err := url.Parse(nodes[0])
+		return Trying(throwing{chatty{node.Host}}), err
+	}
+	outcome, text := execute(t, context.Background(), newThrowing, "calm")
+	if outcome != held || !strings.Contains(text, "acquire requests failed although no fault") {
+		t.Fatal(outcome, text)
 	}
 }
 

@@ -157,6 +157,9 @@ func (r run) report(ctx context.Context, t *testing.T) {
 	outcome, text := r.execute(ctx)
 	switch {
 	case outcome == held:
+		if text != "" {
+			t.Log(text)
+		}
 	case outcome == notApplicable, outcome == unknown && r.skipUnknown:
 		t.Skip(text)
 	default:

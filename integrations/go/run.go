@@ -34,7 +34,8 @@ type run struct {
 	scenario string
 }
 
-// execute runs the scenario, and returns the outcome with its explanation.
+// execute runs the scenario, and returns the outcome with its explanation. If the lock passed, the explanation is its
+// warnings.
 func (r run) execute(ctx context.Context) (outcome, string) {
 	out, err := filepath.Abs(r.out)
 	if err != nil {
@@ -152,10 +153,24 @@ func (r run) judge(one cell, directory string) (outcome, string) {
 			lines = append(lines,
 				"On a busy machine, run fewer tests at a time, or skip such tests with the option picklock.SkipUnknown().")
 		}
+		lines = append(lines, warnings(one)...)
 		lines = append(append(lines, workerOutput(directory)...), "", places(directory, one))
 		return unknown, strings.Join(lines, "\n")
 	}
-	return held, ""
+	text := ""
+	if lines := warnings(one); len(lines) > 0 {
+		text = title + "\n" + strings.Join(lines, "\n")
+	}
+	return held, text
+}
+
+// warnings returns a line for each fact about the lock that no property judges.
+func warnings(one cell) []string {
+	var lines []string
+	for _, warning := range one.Warnings {
+		lines = append(lines, "Warning: "+warning.Text+".")
+	}
+	return lines
 }
 
 // unexpected returns the properties with another status than required, and those of them that are unknown. It returns

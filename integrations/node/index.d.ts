@@ -63,7 +63,8 @@ export interface SuiteSettings extends RunSettings {
 /** Defines one test per scenario with the `test` of node:test, Vitest or Jest. `lock` is the file of the lock. */
 export function scenarios(test: (...words: any[]) => unknown, lock: string | URL, settings?: SuiteSettings): void;
 
-/** Runs a lock through a scenario, and returns the status of each property. Throws if it fails. */
+/** Runs a lock through a scenario, and returns the status of each property. Throws if it fails. Facts that no property
+ * judges, such as requests that failed without a fault, are warnings of the process: PicklockWarning. */
 export function run(lock: string | URL, scenario: string, settings?: RunSettings): Promise<Verdicts>;
 
 export class PicklockError extends Error {}

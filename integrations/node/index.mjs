@@ -1,7 +1,7 @@
 // Tests a distributed lock on Redis from node:test, Vitest or Jest.
 
 import { scenarioNames, standard } from "./engine.mjs";
-import { Inconclusive, NotApplicable, run } from "./run.mjs";
+import { Inconclusive, NotApplicable, runWithWarnings } from "./run.mjs";
 
 export { PicklockError } from "./engine.mjs";
 export { startProxy } from "./proxy.mjs";
@@ -19,7 +19,8 @@ export function scenarios(test, lock, settings = {}) {
   for (const name of scenarioNames({ names, profile, reference })) {
     const body = async (context) => {
       try {
-        await run(lock, name, { signal: context?.signal, ...rest });
+        const { warnings } = await runWithWarnings(lock, name, { signal: context?.signal, ...rest });
+        for (const warning of warnings) warn(context, warning);
       } catch (problem) {
         const isSkipped = problem instanceof NotApplicable || (problem instanceof Inconclusive && unknown === "skip");
         if (!isSkipped) throw problem;
@@ -30,6 +31,12 @@ export function scenarios(test, lock, settings = {}) {
     if (isNodeTest) test(title, { timeout: TEST_LIMIT_MS }, body);
     else test(title, process.env.VITEST ? body : () => body(), TEST_LIMIT_MS);
   }
+}
+
+function warn(context, warning) {
+  // Only node:test prints the diagnostics of a test that passed.
+  if (typeof context?.diagnostic === "function") context.diagnostic(`warning: ${warning}`);
+  else console.warn(`warning: ${warning}`);
 }
 
 function skip(context, reason) {

@@ -31,7 +31,15 @@ export class NotApplicable extends PicklockError {
   name = "NotApplicable";
 }
 
+/** Runs a lock through a scenario, and returns the status of each property. Warnings are warnings of the process. */
 export async function run(lock, scenario, settings = {}) {
+  const { statuses, warnings } = await runWithWarnings(lock, scenario, settings);
+  for (const warning of warnings) process.emitWarning(warning, "PicklockWarning");
+  return statuses;
+}
+
+/** Runs a lock through a scenario, and returns the status of each property and the warnings. */
+export async function runWithWarnings(lock, scenario, settings = {}) {
   const { nodes = 1, kind = "mutex", expect, backend = "auto", seed = 1, ttl, options = {}, out = ".picklock", signal } = settings;
   const reference = expect ? null : (settings.reference ?? standard(settings));
   const file = String(lock).startsWith("file:") ? fileURLToPath(lock) : resolve(String(lock));
@@ -52,9 +60,16 @@ export async function run(lock, scenario, settings = {}) {
     renameSync(join(directory, "runs", cell.run_dir), join(directory, "run"));
     rmSync(join(directory, "runs"), { recursive: true });
   }
-  await judge({ title: `${name} in ${scenario}`, cell, reference, expect, directory });
+  const title = `${name} in ${scenario}`;
+  await judge({ title, cell, reference, expect, directory });
   rmSync(directory, { recursive: true, force: true });
-  return Object.fromEntries(Object.entries(cell.verdicts).map(([property, verdict]) => [property, verdict.status]));
+  const statuses = Object.fromEntries(Object.entries(cell.verdicts).map(([property, verdict]) => [property, verdict.status]));
+  return { statuses, warnings: warningsOf(cell).map((text) => `${title}: ${text}`) };
+}
+
+// Returns the facts about the lock that no property judges.
+function warningsOf({ warnings = [] }) {
+  return warnings.map(({ text }) => text);
 }
 
 async function judge({ title, cell, reference, expect, directory }) {
@@ -78,7 +93,8 @@ async function judge({ title, cell, reference, expect, directory }) {
     const advice = unknown.some((property) => isDueToTheLock(verdicts[property]))
       ? []
       : ['On a busy machine, run fewer tests at a time, or skip such tests: unknown: "skip".'];
-    throw new Inconclusive([because, ...advice, ...workerOutput(directory), "", await places(directory, cell)].join("\n"));
+    const warnings = warningsOf(cell).map((text) => `Warning: ${text}.`);
+    throw new Inconclusive([because, ...advice, ...warnings, ...workerOutput(directory), "", await places(directory, cell)].join("\n"));
   }
 }
 

@@ -30,6 +30,7 @@ pub fn from_run(record: RunRecord, history: Option<History>) -> ReportInput {
         expected: BTreeMap::new(),
         mismatches: Vec::new(),
         counts: record.counts,
+        warnings: record.warnings.clone(),
         reruns: 0,
         key_history: None,
         latency: record.latency.clone(),

@@ -2,7 +2,7 @@
 //!
 //! A suite is a lock with its options, and a case is a scenario in a backend. A case fails if a verdict is
 //! unexpected. It is an error if a property with an expectation is inconclusive. A cell that failed to run or
-//! is not applicable is skipped. The output follows `junit-10.xsd` of Jenkins's xunit plugin.
+//! is not applicable is skipped. Warnings are in `system-out`, which CI servers show for passing cases as well. The output follows `junit-10.xsd` of Jenkins's xunit plugin.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -88,6 +88,13 @@ fn case(cell: &Cell, replayable: Option<&str>) -> TestCase {
     };
     let lock = lock_with_options(cell);
     let mut case = named(&lock, &cell.scenario, cell.backend, status);
+    let warnings = cell.warnings.iter();
+    let warnings: Vec<String> = warnings
+        .map(|warning| format!("warning: {}", clean(&warning.text)))
+        .collect();
+    if !warnings.is_empty() {
+        case.set_system_out(warnings.join("\n"));
+    }
     if let Some(elapsed_ms) = cell.elapsed_ms {
         case.set_time(Duration::from_millis(elapsed_ms));
     }

@@ -111,14 +111,32 @@ pub fn compared(then: &Repro, now: &BTreeMap<Property, RecordedVerdict>, pickloc
     let same: Vec<String> = same
         .map(|it| format!("{it} {}", describe(now.get(&it))))
         .collect();
+    let is_violated = |verdicts: &BTreeMap<Property, RecordedVerdict>, property: Property| {
+        let verdict = verdicts.get(&property);
+        verdict.is_some_and(|verdict| verdict.status == Status::Violated)
+    };
+    let all = || Property::ALL.into_iter();
+    let is_gone = all().any(|it| is_violated(&then.verdicts, it) && !is_violated(now, it));
+    let left = all().filter(|it| is_violated(now, *it));
+    let left: Vec<&str> = left.map(Property::as_str).collect();
+    // A reader who has repaired the lock must see why the replay still fails.
+    let left = match left[..] {
+        [] => String::new(),
+        _ if !is_gone => String::new(),
+        [only] => format!("; the exit code is 1, because {only} is violated"),
+        _ => format!(
+            "; the exit code is 1, because {} are violated",
+            left.join(", ")
+        ),
+    };
     if differ.is_empty() {
         format!("replay: same verdicts{versions}")
     } else if !same.is_empty() && !is_exact {
         format!(
-            "replay: same violation: {}; otherwise {differ}{versions}",
+            "replay: same violation: {}; otherwise {differ}{left}{versions}",
             same.join("; ")
         )
     } else {
-        format!("replay: different verdicts: {differ}{versions}")
+        format!("replay: different verdicts: {differ}{left}{versions}")
     }
 }

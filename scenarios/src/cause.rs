@@ -105,7 +105,7 @@ causes! {
     WrongExpiry "wrong-expiry", Lock,
         "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,
-        "a release claimed what the server had not done", "report a release only if the server confirms that it removed the value";
+        "the answer to a release was untrue", "report what the server confirmed: whether it removed the value";
     SilentRelease "silent-release", Lock,
         "a release failed without reporting it", "report what the server answered to it";
     SharedKey "shared-key", Lock,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use picklock_harness::check::{Property, Status, Verdicts};
+use picklock_harness::check::{Property, Status, Verdicts, Warning, combine_warnings};
 use picklock_harness::latency::Samples;
 use picklock_harness::record::{
     Cell, Counts, KeyHistoryTally, LockInfo, Mismatch, RecordedVerdict, Redis, Tally,
@@ -21,6 +21,7 @@ pub struct JudgedRun {
     pub seed: u64,
     pub verdicts: Verdicts,
     pub counts: Counts,
+    pub warnings: Vec<Warning>,
     pub latency: RunLatency,
     /// The version that the lock reported, if any.
     pub version: Option<String>,
@@ -52,6 +53,8 @@ pub struct CellBuilder {
     latency: CellLatency,
     elapsed_ms: Option<u64>,
     key_history: Option<KeyHistoryTally>,
+    /// The warnings of each run, by seed.
+    warnings: BTreeMap<u64, Vec<Warning>>,
     error: Option<(u64, String)>,
 }
 
@@ -86,6 +89,10 @@ impl CellBuilder {
         self.latency.add(std::mem::replace(&mut run.latency, none));
         if let Some(elapsed_ms) = run.elapsed_ms {
             *self.elapsed_ms.get_or_insert(0) += elapsed_ms;
+        }
+        if !run.warnings.is_empty() {
+            self.warnings
+                .insert(run.seed, std::mem::take(&mut run.warnings));
         }
         // In the simulation the nodes report their keys directly, so nothing has to be confirmed.
         if task.spec.backend != BackendName::Sim {
@@ -140,6 +147,7 @@ impl CellBuilder {
                     runs,
                 })
                 .collect(),
+            warnings: combine_warnings(self.warnings.values().flatten()),
             key_history: self.key_history,
             latency: self.latency.summary(),
             error: self.error.map(|(seed, why)| format!("seed {seed}: {why}")),

@@ -208,6 +208,7 @@ fn result_of(record: RunRecord, elapsed_ms: u64) -> JudgedRun {
         seed: record.seed,
         verdicts: record.verdicts,
         counts: record.counts,
+        warnings: record.warnings,
         latency: RunLatency::Summary(record.latency),
         redis: record.redis,
         version: Some(record.lock.version),

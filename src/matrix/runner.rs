@@ -1,7 +1,7 @@
 //! Runs a part of a matrix: the only step that differs by backend.
 
 use picklock_harness::assemble::counts;
-use picklock_harness::check::judge;
+use picklock_harness::check::{judge, warnings};
 use picklock_harness::latency;
 use picklock_harness::run::RunResult;
 use picklock_harness::sim::{Simulation, run_many};
@@ -78,6 +78,7 @@ fn judged(result: RunResult) -> JudgedRun {
         seed: history.header.seed,
         verdicts: judge(history),
         counts: counts(history),
+        warnings: warnings(history),
         latency: RunLatency::Samples(latency::samples(history)),
         version: None,
         redis: result.redis,

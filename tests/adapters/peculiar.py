@@ -31,6 +31,10 @@ WRONG = {
     "encoded-extension": "writes the token in quotes, and compares it without them when it extends",
     "split-key": "each process makes a key of its own of the lock's name",
     "told-past": "answers that it took a minute (`elapsed_ms`), whatever it took",
+    "throws-when-taken": "raises an exception if the lock is taken, instead of waiting or refusing",
+    "throws-always": "raises an exception at each acquisition",
+    "throws-at-release": "raises an exception after a release that succeeded",
+    "denied-release": "releases, and answers that the lock was no longer its own",
 }
 
 RELEASE = 'if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0'
@@ -119,9 +123,13 @@ def left_ms(ttl_ms, asked):
 
 
 def acquire(key, ttl_ms, wait_ms):
+    if name == "throws-always":
+        raise KeyError("no such setting")
     token, end = secrets.token_hex(8), time.monotonic() + wait_ms / 1000
     asked = time.monotonic()
     while not take(key, token, ttl_ms):
+        if name == "throws-when-taken":
+            raise AttributeError("'NoneType' object has no attribute 'decode'")
         if time.monotonic() >= end:
             return {"reply": "refused"}
         time.sleep(0.02)
@@ -151,6 +159,10 @@ def release(key, token):
     released = redis.ask("EVAL", RELEASE, 1, key, values.pop(token, token)) == 1
     if name == "late-second-delete" and released:
         threading.Timer(0.03, lambda: redis.ask("DEL", key)).start()
+    if name == "throws-at-release":
+        raise TypeError("expected bool, got int")
+    if name == "denied-release":
+        released = False
     return {"reply": "released", "released": None if name == "void-release" else released}
 
 

@@ -55,6 +55,12 @@ impl Recorder {
         self.events.borrow().iter().any(matches)
     }
 
+    /// Returns `true` if a fault has begun.
+    pub fn has_fault_begun(&self) -> bool {
+        let matches = |event: &Event| matches!(event.what, EventKind::FaultBegan { .. });
+        self.events.borrow().iter().any(matches)
+    }
+
     /// Returns `true` if this node was recorded as lost.
     pub fn has_lost(&self, node: usize) -> bool {
         let matches = |event: &Event| matches!(event.what, EventKind::NodeLost { node: recorded, .. } if recorded == node);

@@ -9,12 +9,15 @@ use rand::RngExt;
 use super::client_driver::{ClientDriver, Hold, Purchase, RequestAborted};
 use crate::adapter::message::{Answer, RequestKind};
 use crate::backend::Backend;
-use crate::clock::millis;
+use crate::clock::{millis, nanos};
 use crate::context::RunContext;
-use crate::history::EventKind;
+use crate::history::{EndReason, EventKind};
 
 /// Factor by which a release may wait longer for a node than other requests, because it may retry.
 const RELEASE_TIMEOUT_FACTOR: u32 = 4;
+
+/// Number of leases for which a lock may answer each request with an error before the run ends.
+const LEASES_OF_ERRORS: u32 = 3;
 
 impl<B: Backend> ClientDriver<B> {
     /// Requests the lock. Returns `None` if it was refused or the attempt failed.
@@ -60,6 +63,7 @@ impl<B: Backend> ClientDriver<B> {
         let answer = request.await?;
         context.start_gate.open();
         self.record_applicability(&answer);
+        self.end_if_nothing_is_granted(&answer);
         match answer {
             Answer::Granted {
                 token,
@@ -130,6 +134,19 @@ impl<B: Backend> ClientDriver<B> {
             .then_some(scenario.workload.workers);
         let applicability = &context.applicability;
         applicability.record_definite_error(self.worker, message, workers_if_fault_free);
+    }
+
+    /// Ends the run if the lock answers each request with an error, without a fault. Such a run would show nothing until
+    /// its limit.
+    fn end_if_nothing_is_granted(&self, answer: &Answer) {
+        let context = &self.context;
+        let is_error = matches!(answer, Answer::Error { .. });
+        let workers = context.spec.scenario.workload.workers;
+        let got_only_errors = (context.early_end).got_only_errors(self.worker, is_error, workers);
+        let is_late = context.clock.now_ns() >= nanos(context.spec.ttl() * LEASES_OF_ERRORS);
+        if got_only_errors && is_late && !context.recorder.has_fault_begun() {
+            context.early_end.request(EndReason::OnlyErrors);
+        }
     }
 
     /// Records a grant of a worker that has sent no command to its nodes. This is recorded at most once per worker, and

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::{Verdicts, describe_incident, min_harness_stall_ms};
+use crate::check::{Verdicts, describe_incident, min_harness_stall_ms, warnings};
 use crate::history::{EndReason, Event, EventKind, History};
 use crate::record::{Counts, FORMAT, FiredFault, Latency, LockInfo, Phases, Redis, RunRecord};
 use crate::timeline::{Timeline, ms_from_ns};
@@ -51,6 +51,7 @@ pub fn assemble(history: &History, verdicts: Verdicts, about: About) -> RunRecor
         counts: counts(history),
         latency: about.latency,
         faults: faults(history),
+        warnings: warnings(history),
         trouble: trouble(history),
         phases: about.phases,
         interrupted: history.events.iter().rev().any(|event| match event.what {

@@ -43,6 +43,12 @@ namespace Picklock
 
         private Dictionary<string, object?> Verdict(string property) => (Dictionary<string, object?>)Verdicts[property]!;
 
+        /// <summary>The facts about the lock that no property judges.</summary>
+        public IReadOnlyList<string> Warnings =>
+            cell.TryGetValue("warnings", out var found) && found is List<object?> list
+                ? list.Cast<Dictionary<string, object?>>().Select(one => $"{title}: {one["text"]}").ToList()
+                : new List<string>();
+
         public async Task Check()
         {
             if (cell.TryGetValue("error", out var error))
@@ -68,6 +74,7 @@ namespace Picklock
                 var advice = unknown.Any(IsDueToTheLock)
                     ? "" : "\nOn a busy machine, run fewer tests at a time, or skip such tests: RunSettings.SkipUnknown = true";
                 var text = $"{title} cannot be judged: {string.Join(", ", unknown)} unknown: {Reason(unknown)}{advice}"
+                    + string.Concat(Warnings.Select(warning => $"\nWarning: {warning}."))
                     + WorkerOutput() + "\n" + await Places().ConfigureAwait(false);
                 throw new InconclusiveException(settings.SkipUnknown ? Skip(text) : text);
             }

@@ -37,16 +37,39 @@ namespace Picklock
         /// <summary>Whether to skip an inconclusive run. By default it fails.</summary>
         public bool SkipUnknown { get; set; }
 
+        /// <summary>Receives each fact about the lock that no property judges, such as requests that failed without a
+        /// fault. Default: a warning of the test with xUnit 3, and the error output with other frameworks.</summary>
+        public Action<string> OnWarning { get; set; } = Warn;
+
         /// <summary>Ends the run. Default: the token of the test with xUnit 3.</summary>
         public CancellationToken Cancellation { get; set; } = TestToken();
 
-        // TestContext.Current.CancellationToken of xUnit 3, on which this package does not depend.
+        // Members of TestContext.Current of xUnit 3, on which this package does not depend.
         private static CancellationToken TestToken()
         {
-            var context = Type.GetType("Xunit.TestContext, xunit.v3.core")?.GetProperty("Current")?.GetValue(null);
-            var token = context?.GetType().GetInterface("Xunit.ITestContext")?.GetProperty("CancellationToken");
+            var context = TestContext();
+            var token = TestContextType(context)?.GetProperty("CancellationToken");
             return token?.GetValue(context) is CancellationToken found ? found : CancellationToken.None;
         }
+
+        private static void Warn(string text)
+        {
+            var context = TestContext();
+            var add = TestContextType(context)?.GetMethod("AddWarning", new[] { typeof(string) });
+            if (add == null)
+            {
+                Console.Error.WriteLine($"picklock: warning: {text}");
+            }
+            else
+            {
+                add.Invoke(context, new object[] { text });
+            }
+        }
+
+        private static object? TestContext() =>
+            Type.GetType("Xunit.TestContext, xunit.v3.core")?.GetProperty("Current")?.GetValue(null);
+
+        private static Type? TestContextType(object? context) => context?.GetType().GetInterface("Xunit.ITestContext");
     }
 
     /// <summary>Runs a lock through scenarios.</summary>
@@ -115,6 +138,10 @@ namespace Picklock
             }
             var judgement = new Judgement($"{name} in {scenario}", cell, reference, settings, directory);
             await judgement.Check().ConfigureAwait(false);
+            foreach (var warning in judgement.Warnings)
+            {
+                settings.OnWarning(warning);
+            }
             Delete(directory);
             return judgement.Statuses;
         }

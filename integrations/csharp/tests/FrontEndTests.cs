@@ -20,6 +20,21 @@ public class Chatty(string[] nodes) : TryLock
     public override async Task<bool?> Release(string key, string token) => await redis.KeyDeleteAsync(key);
 }
 
+/// <summary>Throws an exception if the lock is taken, instead of waiting.</summary>
+public class ThrowingWhenTaken(string[] nodes) : TryLock
+{
+    readonly IDatabase redis = ConnectionMultiplexer.Connect(new Uri(nodes[0]).Authority).GetDatabase();
+
+    public override async Task<string?> TryAcquire(string key, TimeSpan ttl)
+    {
+        var token = Guid.NewGuid().ToString();
+        return await redis.StringSetAsync(key, token, ttl, When.NotExists)
+            ? token : throw new NullReferenceException("Object reference not set");
+    }
+
+    public override async Task<bool?> Release(string key, string token) => await redis.KeyDeleteAsync(key);
+}
+
 /// <summary>A semaphore that counts its holders.</summary>
 public class Counter(string[] nodes) : TryLock, ISemaphore
 {
@@ -121,6 +136,14 @@ public class FrontEndTests
         using var repeated = System.Diagnostics.Process.Start(start)!;
         // Other verdicts of this lock depend on a race, so the repetition may differ in them.
         Assert.Matches("✘ exclusion", await repeated.StandardOutput.ReadToEndAsync());
+    }
+
+    [Fact]
+    public async Task PassingLockThatThrowsWhenTakenGetsAWarning()
+    {
+        Assert.Equal("held", (await LockTest.Run<ThrowingWhenTaken>("calm", Process()))["claims"]);
+        var warning = Assert.Single(TestContext.Current.Warnings!);
+        Assert.Matches("acquire requests failed although no fault .* Object reference not set", warning);
     }
 
     [Fact]

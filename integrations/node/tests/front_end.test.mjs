@@ -53,6 +53,15 @@ test("failing constructor is in the error", async () => {
   await assert.rejects(run(lock("failing_constructor"), "calm", settings()), /no such setting/);
 });
 
+test("passing lock that throws when taken gets a diagnostic", async () => {
+  const shown = [];
+  const context = { diagnostic: (text) => shown.push(text) };
+  const bodies = [];
+  scenarios((_title, _options, body) => bodies.push(body), lock("throwing_when_taken"), { scenarios: ["calm"], ...settings() });
+  await bodies[0](context);
+  assert.match(shown.join(), /warning: .*acquire requests failed although no fault .*null/);
+});
+
 test("violation explains itself, and repeats from its line", async () => {
   const problem = await run(lock("chatty"), "calm", settings()).catch((error) => error);
   assert.ok(problem instanceof Violation, String(problem));

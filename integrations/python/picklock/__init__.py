@@ -4,10 +4,11 @@
 """
 
 from ._adapter import Definite, Grant, extended, lost, try_for
-from ._engine import (Inconclusive, NotApplicable, PicklockError, Result, Violation, __version__, plan, run)
+from ._engine import (Inconclusive, NotApplicable, PicklockError, PicklockWarning, Result, Violation, __version__, plan,
+                      run)
 from ._lock import AsyncLock, Lock
 from ._proxy import Proxy
 from .suite import scenarios
 
-__all__ = ["AsyncLock", "Definite", "Grant", "Inconclusive", "Lock", "NotApplicable", "PicklockError", "Proxy", "Result",
-           "Violation", "__version__", "extended", "lost", "plan", "run", "scenarios", "try_for"]
+__all__ = ["AsyncLock", "Definite", "Grant", "Inconclusive", "Lock", "NotApplicable", "PicklockError", "PicklockWarning",
+           "Proxy", "Result", "Violation", "__version__", "extended", "lost", "plan", "run", "scenarios", "try_for"]

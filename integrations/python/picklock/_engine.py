@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 from ._adapter import kind_of
@@ -53,12 +54,17 @@ class NotApplicable(PicklockError):
     """The lock does not offer what the scenario needs."""
 
 
+class PicklockWarning(UserWarning):
+    """A fact about the lock that no property judges, such as requests that failed without a fault."""
+
+
 class Result:
-    """The result of a run: the status and the cause of each property."""
+    """The result of a run: the status and the cause of each property, and the texts of the warnings."""
 
     def __init__(self, scenario, cell):
         self.scenario = scenario
         self.verdicts = cell["verdicts"]
+        self.warnings = _warnings(cell)
 
     def __getitem__(self, name):
         """Returns `held`, `violated`, `unknown` or `not-applicable`."""
@@ -209,7 +215,14 @@ def run(lock, scenario, *, reference=None, expect=None, backend="auto", seed=1, 
         shutil.rmtree(directory / "runs")
     _judge(lock, scenario, cell, reference, expect, directory)
     shutil.rmtree(directory, ignore_errors=True)
-    return Result(scenario, cell)
+    result = Result(scenario, cell)
+    for text in result.warnings:
+        warnings.warn(f"{lock.__name__} in {scenario}: {text}", PicklockWarning, stacklevel=2)
+    return result
+
+
+def _warnings(cell):
+    return [warning["text"] for warning in cell.get("warnings", ())]
 
 
 def _judge(lock, scenario, cell, reference, expect, directory):
@@ -237,6 +250,7 @@ def _judge(lock, scenario, cell, reference, expect, directory):
         lines = [f"{title} cannot be judged: {', '.join(open_)} unknown: {_reason(verdicts)}"]
         if not any(_is_due_to_the_lock(verdicts[name]) for name in open_):
             lines.append("On a busy machine, run fewer tests at a time, or skip such tests: picklock_unknown = \"skip\".")
+        lines += [f"Warning: {text}." for text in _warnings(cell)]
         lines += [*_worker_output(directory), "", _places(directory, cell)]
         raise Inconclusive("\n".join(lines))
 

@@ -41,6 +41,16 @@ class Chatty(Silent):
         return self.redis.delete(key) == 1
 
 
+class ThrowingWhenTaken(Chatty):
+    """Raises an exception if the lock is taken, instead of waiting."""
+
+    def try_acquire(self, key, ttl_ms):
+        token = secrets.token_hex(8)
+        if self.redis.set(key, token, px=ttl_ms, nx=True) is None:
+            raise AttributeError("'NoneType' object has no attribute 'decode'")
+        return token
+
+
 class Asynchronous(picklock.AsyncLock):
     """Takes the lock from its holder, with coroutines."""
 

@@ -76,6 +76,13 @@ def test_failing_constructor_is_in_the_error(tmp_path):
         picklock.run(locks.FailingConstructor, "calm", out=tmp_path, **PROCESS)
 
 
+def test_passing_lock_that_throws_when_taken_gets_a_warning(tmp_path):
+    with pytest.warns(picklock.PicklockWarning, match="acquire requests failed although no fault .* 'NoneType' object"):
+        result = picklock.run(locks.ThrowingWhenTaken, "calm", out=tmp_path, **PROCESS)
+    assert result["claims"] == "held"
+    assert len(result.warnings) == 1
+
+
 def test_violation_explains_itself(tmp_path):
     with pytest.raises(picklock.Violation) as caught:
         picklock.run(locks.Chatty, "calm", out=tmp_path, **PROCESS)

@@ -18,6 +18,7 @@
 //! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
 //! | an extension that is refused "while its own value is there with time left" | more than a tenth of the lease is left at the refusal, and no fault was active since the request to acquire |
 //! | a release that reports `true` for a value that was gone | its value had ended 2 ms before the release was sent, on so many nodes that the rest is not a quorum, the release changed no key, and the requested lease was over, counted from the grant |
+//! | a release that reports `false` for a value that it removed itself | on as many nodes as a grant needs, by commands of that release, before the answer and before the end of the lease; no fault was active, or had ended less than a tenth of the lease before, since the request to acquire, no stall and no wait for a CPU either, the client did not cancel its request, and the lock keeps its key for no minimum time |
 //! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs. A value that its own attempt replaces at the same time has not ended |
 //! | a grant without a value that is over when it is reported, or has no reported validity | still a grant without a value: `unbacked-grant` |
 //! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well |
@@ -43,6 +44,7 @@ pub fn claims(case: &Case) -> Finding {
         found.extend(false_release(case, attempt));
         found.extend(refused_extension(case, attempt));
         found.extend(release_of_a_gone_value(case, attempt));
+        found.extend(denied_release(case, attempt));
         found.extend(written_again(case, attempt));
         found.extend(silent_loss(case, attempt));
         found.extend(wrong_expiry(case, attempt));
@@ -350,6 +352,58 @@ fn release_of_a_gone_value(case: &Case, attempt: &Attempt) -> Option<(u64, Findi
         attempt.op
     );
     (own.iter().any(|value| is_gone(&value)) && remaining.len() < case.need() && !touched)
+        .then(|| (at, Finding::violated(["false-release"], note)))
+}
+
+/// Finds a release that reported `false` although it had removed the client's own value.
+fn denied_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let (at, Some(false)) = attempt.released? else {
+        return None;
+    };
+    let is_over = attempt.deadline_at(at) <= at;
+    let mut cancels = case.file.events("cancel");
+    let is_cancelled = cancels.any(|line| line.op() == Some(attempt.op));
+    let sent = attempt.release?;
+    if is_over || is_cancelled || case.file.min_hold > 0 {
+        return None;
+    }
+    let tenth = case.file.ttl / TENTH;
+    let mut faults = case.file.events("fault-began");
+    let disturbs = |began: &Line| {
+        let delay = began.num("delay_ms").unwrap_or(0) * MS;
+        let over = case
+            .end_of(began)
+            .map_or(u64::MAX, |over| over + tenth + delay);
+        began.at <= at && over >= attempt.requested_at
+    };
+    // These lines are written at the end of a stall or a wait.
+    let mut stalls = case
+        .file
+        .lines
+        .iter()
+        .filter(|line| match line.event.as_str() {
+            "harness-stalled" | "node-stalled" | "worker-stalled" => true,
+            "worker-delayed" => line.num("worker") == Some(attempt.worker),
+            _ => false,
+        });
+    let began_at = |line: &Line| match line.num("late_ms") {
+        Some(late) => line.at.saturating_sub(late * MS),
+        None => line.num("since_ns").unwrap_or(0),
+    };
+    let mut disturbed = stalls.any(|line| began_at(line) <= at && line.at >= attempt.requested_at);
+    disturbed |= faults.any(disturbs);
+    let removed = case.key_history.values_of_attempt(attempt).filter(|value| {
+        matches!(&value.end, End::Removed(by) if by.op == attempt.op && by.phase == "release")
+            && (sent..=at).contains(&value.until)
+    });
+    let mut nodes: Vec<u64> = removed.map(|value| value.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let note = format!(
+        "op {} denied at {at} the release that it had made",
+        attempt.op
+    );
+    (nodes.len() >= case.need() && !disturbed)
         .then(|| (at, Finding::violated(["false-release"], note)))
 }
 

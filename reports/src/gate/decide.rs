@@ -14,7 +14,7 @@ use super::paired::GateRuns;
 use super::rules::Rules;
 use super::verdicts::{against_expectations, violations_without_expectation};
 use crate::escape::visible_json;
-use crate::matrix::{CellOutcome, Severity};
+use crate::matrix::{CellOutcome, Severity, lock_warnings};
 
 /// The decision whether the gate passes, with the reasons.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -36,6 +36,9 @@ pub struct Decision {
     /// Known violations that were accepted, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<String>,
+    /// The warnings of each lock. They are no findings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The limits that were compared with measurements.
     pub limits: Vec<Measurement>,
 }
@@ -61,6 +64,7 @@ pub fn decide(rules: &Rules, baseline: Option<&Baseline>, runs: &GateRuns) -> De
     let mut decision = Decision {
         cells: compared,
         not_applicable: runs.matrix.cells.len() - compared + runs.matrix.skipped.len(),
+        warnings: lock_warnings(&runs.matrix.cells),
         runs: cells().fold(0, |runs, cell| runs.saturating_add(cell.runs)),
         ..Decision::default()
     };

@@ -47,6 +47,9 @@ pub fn markdown(decision: &Decision) -> String {
     for known in &decision.accepted {
         text.push_str(&format!("\n- {}\n", prose(known)));
     }
+    for warning in &decision.warnings {
+        text.push_str(&format!("\n- **Warning:** {}\n", prose(warning)));
+    }
     text.push_str(&limits(decision));
     if shown.iter().any(|one| one.proof.is_some()) {
         text.push_str(

@@ -42,6 +42,9 @@ pub fn terminal(decision: &Decision, width: usize) -> Inert {
     if more > 0 {
         text.push(&inert!("✔ … and {} more met\n", count(more, "limit")));
     }
+    for warning in &decision.warnings {
+        add(&mut text, &inert!("! {}", warning));
+    }
     add(&mut text, &inert!("{}", headline(decision)));
     text
 }

@@ -58,6 +58,7 @@ pub(super) struct CellDetails {
     /// The command that repeats the saved run, if its directory has a file for it.
     pub(super) replay: Option<CommandWords>,
     pub(super) facts: Vec<Fact>,
+    pub(super) warnings: Vec<Name>,
     pub(super) trouble: Vec<Name>,
     pub(super) faults: Vec<FaultRow>,
     pub(super) track: Option<TimelineData>,
@@ -216,6 +217,9 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
             .filter(|_| found.is_some_and(|evidence| evidence.has_repro))
             .map(|run_dir| command_words(&format!("picklock replay {}", quoted(run_dir)))),
         facts: facts(cell, found),
+        warnings: (cell.warnings.iter())
+            .map(|warning| client_sentence(&warning.text))
+            .collect(),
         trouble: record.map_or_else(Vec::new, |record| {
             let trouble = record.trouble.iter().take(MAX_TROUBLES);
             trouble.map(|words| client_sentence(words)).collect()

@@ -19,7 +19,7 @@ use super::tone::Tone;
 use crate::cell_mark::CellMark;
 use crate::matrix::{
     CellOutcome, Conclusion, NOT_APPLICABLE, Severity, describe_counts, describe_similarity,
-    distinct, inapplicable, lock_with_options,
+    distinct, inapplicable, lock_warnings, lock_with_options,
 };
 use crate::problem::capitalized;
 use crate::remedy::{Remedy, remedy};
@@ -305,6 +305,9 @@ pub(super) fn facts(input: &ReportInput) -> Vec<Fact> {
     for one in &matrix.similarity {
         let words = format!("{} ({})", describe_similarity(one), one.backend);
         facts.push(fact("similarity", words));
+    }
+    for warning in lock_warnings(&matrix.cells) {
+        facts.push(fact("warning", warning));
     }
     let records = || input.evidence.iter().map(|evidence| &evidence.record);
     let servers: Vec<String> = records()

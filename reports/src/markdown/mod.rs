@@ -49,6 +49,7 @@ pub fn summary(input: &ReportInput) -> String {
     scorecard::scorecard(&mut page, input);
     sections::mismatches(&mut page, input);
     sections::not_run(&mut page, input);
+    sections::warnings(&mut page, input);
     sections::violated(&mut page, input);
     sections::table(&mut page, input);
     sections::open_loops(&mut page, input);
@@ -67,6 +68,7 @@ pub fn comment(input: &ReportInput) -> String {
     sections::headline(&mut page, input);
     sections::mismatches(&mut page, input);
     sections::not_run(&mut page, input);
+    sections::warnings(&mut page, input);
     sections::table(&mut page, input);
     sections::stories(&mut page, input);
     sections::omitted(&mut page, input);

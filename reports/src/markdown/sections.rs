@@ -14,7 +14,7 @@ use crate::cell_status::{self, failures, overall};
 use crate::escape::{quoted, shortened};
 use crate::matrix::{
     CellOutcome, Conclusion, Severity, describe_counts, describe_similarity, distinct,
-    inapplicable, lock_with_options, name_of_lock,
+    inapplicable, lock_warnings, lock_with_options, name_of_lock,
 };
 use crate::problem::problems;
 use crate::report_input::ReportInput;
@@ -88,6 +88,20 @@ pub fn headline(page: &mut Page, input: &ReportInput) {
     for one in &input.matrix.similarity {
         let line = format!("{} ({})\n\n", prose(&describe_similarity(one)), one.backend);
         page.add("similarities", &line);
+    }
+}
+
+/// Adds the warnings of each lock.
+pub fn warnings(page: &mut Page, input: &ReportInput) {
+    let mut head = "### Warnings\n\n";
+    for warning in lock_warnings(&input.matrix.cells) {
+        let line = format!("{head}- {}\n", prose(&warning));
+        if page.add("warnings", &line) {
+            head = "";
+        }
+    }
+    if head.is_empty() {
+        page.add("blank lines", "\n");
     }
 }
 

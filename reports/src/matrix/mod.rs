@@ -7,6 +7,7 @@ mod inapplicable;
 mod outcome;
 mod severity;
 mod similarity;
+mod warnings;
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,6 +18,7 @@ pub use outcome::describe_outcome;
 pub(crate) use outcome::{describe_mismatch, rank};
 pub use severity::Severity;
 pub use similarity::{ReferenceLock, describe_similarity, similarity};
+pub use warnings::lock_warnings;
 
 use picklock_verdicts::record::Cell;
 

@@ -1,4 +1,4 @@
-//! Lists the faults and the incidents of a run.
+//! Lists the faults, the warnings and the incidents of a run.
 
 use picklock_verdicts::record::{FiredFault, RunRecord};
 
@@ -50,6 +50,15 @@ pub(super) fn brief(record: &RunRecord, width: usize) -> Vec<Line> {
     };
     let line = Line::new().plain("  ").styled(FAULT, "fault ").plain(first);
     line.styled(FAINT, &more).wrap(width, 8)
+}
+
+/// Lists the warnings, in a report of any length.
+pub(super) fn warnings(record: &RunRecord, width: usize) -> Vec<Line> {
+    let lines = record.warnings.iter().flat_map(|warning| {
+        let line = Line::new().plain("  ").styled(WARN, "! ");
+        line.plain(&warning.text).wrap(width, 4)
+    });
+    lines.collect()
 }
 
 /// Lists incidents, such as workers that broke the protocol.

@@ -40,6 +40,7 @@ pub fn run(record: &RunRecord, history: &History, width: usize, detail: Detail) 
     }
     parts.push(faults::trouble(record, width));
     head.extend(verdicts::answer(record, width));
+    head.extend(faults::warnings(record, width));
     if detail == Detail::Answer && status != Status::Violated {
         head.extend(figures::brief(record, width));
     }

@@ -57,6 +57,7 @@ pub fn cell(lock: &str, scenario: &str, otherwise: &[(Property, Verdict)]) -> Ce
         expected: BTreeMap::from([(Property::Lease, Expectation::Held)]),
         mismatches: Vec::new(),
         counts: Counts::default(),
+        warnings: Vec::new(),
         reruns: 0,
         key_history: None,
         latency: BTreeMap::from([(

@@ -30,6 +30,7 @@ mod searches;
 mod similarity;
 mod terminal;
 mod trace;
+mod warnings;
 
 /// Returns an `unknown` verdict of a record that has only the text of the reason.
 fn inconclusive(words: impl Into<String>) -> picklock_verdicts::check::Verdict {

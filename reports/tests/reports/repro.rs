@@ -118,6 +118,22 @@ fn comparison_names_changed_verdicts() {
     );
 }
 
+#[test]
+fn comparison_explains_the_exit_code_if_a_violation_is_gone() {
+    let mut then = repro(catalog::named("calm").unwrap());
+    let stolen = outcome(Status::Violated, Some(Cause::StolenRelease));
+    then.verdicts.insert(Property::Ownership, stolen);
+    let mut now = then.verdicts.clone();
+    now.insert(Property::Ownership, outcome(Status::Held, None));
+    let line = compared(&then, &now, "0.1.0");
+    assert!(
+        line.ends_with("; the exit code is 1, because exclusion is violated"),
+        "{line}"
+    );
+    now.insert(Property::Exclusion, outcome(Status::Held, None));
+    assert!(!compared(&then, &now, "0.1.0").contains("exit code"));
+}
+
 proptest! {
     #[test]
     fn generated_scenario_round_trips(scenario in arbitrary::scenario(3, 4)) {

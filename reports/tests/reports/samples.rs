@@ -63,6 +63,7 @@ fn record(scenario: &str, summary: &str, history: &History) -> RunRecord {
         },
         latency: latency::from_history(history),
         faults: Vec::new(),
+        warnings: Vec::new(),
         trouble: Vec::new(),
         phases: Phases {
             setup_ms: 12,

@@ -144,3 +144,79 @@ fn honest_peculiarities_are_no_violation() {
         must_not_violate(name, "gc-pause", &["claims", "ownership", "lease"]);
     }
 }
+
+#[test]
+fn release_that_denies_its_removal_is_a_false_claim() {
+    let expected = ["claims violated false-release"];
+    must_show("denied-release", "calm", &expected, "had removed its value");
+}
+
+/// Returns the warnings of a passing run, and what the terminal shows of them.
+fn warnings_of_a_passing_run(name: &str) -> (Value, String) {
+    let run = run(name, "calm", 1);
+    let document = run.document();
+    for property in ["exclusion", "lease", "claims", "progress"] {
+        assert_ne!(
+            verdict(&document, property)["status"],
+            "violated",
+            "{name}, {property}"
+        );
+    }
+    let lock = exec("python3", &project("tests/adapters/peculiar.py"), name);
+    let line = format!("scenario calm --impl {lock} --backend process --seed 1 --quiet");
+    (document["warnings"].clone(), picklock(&line).run().stdout)
+}
+
+#[test]
+fn lock_that_throws_when_it_is_taken_gets_a_warning() {
+    let (warnings, shown) = warnings_of_a_passing_run("throws-when-taken");
+    let warning = &warnings[0];
+    assert_eq!(warning["kind"], "failed-without-fault", "{warnings:#}");
+    assert_eq!(warning["request"], "acquire");
+    assert_eq!(
+        warning["first"],
+        "'NoneType' object has no attribute 'decode'"
+    );
+    assert!(
+        warning["count"].as_u64() > Some(0) && warning["of"].as_u64() > warning["count"].as_u64()
+    );
+    assert!(
+        shown.contains("acquire requests failed although no fault"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn lock_that_throws_at_each_release_gets_a_warning() {
+    let (warnings, shown) = warnings_of_a_passing_run("throws-at-release");
+    let warning = &warnings[0];
+    assert_eq!(warning["request"], "release", "{warnings:#}");
+    assert_eq!(warning["first"], "expected bool, got int");
+    assert_eq!(warning["count"], warning["of"]);
+    assert!(
+        shown.contains("release requests failed although no fault"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn correct_lock_gets_no_warning() {
+    for scenario in ["calm", "gc-pause", "lost-release"] {
+        let document = run("correct", scenario, 1).document();
+        assert_eq!(document["warnings"], Value::Null, "{scenario}");
+    }
+}
+
+/// Without grants, a run shows nothing until the limit of its scenario, which is 30 leases of 2 s here.
+#[test]
+fn lock_that_throws_at_each_acquisition_ends_the_run_early() {
+    let document = run("throws-always", "calm", 1).document();
+    let story = verdict(&document, "lease")["story"].to_string();
+    assert!(story.contains("no client got the lock; "), "{story}");
+    assert!(
+        story.contains("the first with: 'no such setting'"),
+        "{story}"
+    );
+    let workload_ms = document["phases"]["workload_ms"].as_u64();
+    assert!(workload_ms < Some(30_000), "{workload_ms:?}");
+}

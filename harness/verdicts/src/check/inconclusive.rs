@@ -190,10 +190,7 @@ pub enum InconclusiveReason {
     #[error("the run was interrupted")]
     Interrupted,
     /// The lock was granted too rarely.
-    #[error(
-        "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}{}",
-        failures(.failed.as_ref())
-    )]
+    #[error("{}", too_few_grants(*.granted, *.needed, .failed.as_ref()))]
     TooFewGrants {
         granted: u64,
         needed: u64,
@@ -438,6 +435,23 @@ pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
 /// clauses. `TOO_BUSY` in `tests/e2e/running.rs` searches the output of runs for these words.
 pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
     format!("{who} stalled for {length_ms} ms")
+}
+
+/// Returns the reason of a run with too few grants. If there was no grant at all, the errors come first.
+fn too_few_grants(granted: u64, needed: u64, failed: Option<&FailedRequests>) -> String {
+    match failed {
+        Some(FailedRequests { count, first }) if granted == 0 => {
+            let requests = match count {
+                1 => "one request failed with".to_owned(),
+                count => format!("{count} requests failed, the first with"),
+            };
+            format!("too little to judge: no client got the lock; {requests}: {first}")
+        }
+        failed => format!(
+            "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}{}",
+            failures(failed)
+        ),
+    }
 }
 
 /// Returns a clause about failed requests, or an empty text if there are none.

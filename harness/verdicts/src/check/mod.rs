@@ -10,12 +10,15 @@
 //! cause (with `lost_ownership` from the key history, or with `cause_from_answers` without one), and `story` describes
 //! it.
 //!
+//! [`warnings`] finds what no property judges, but users of the lock should know.
+//!
 //! This module uses no clock and no I/O, and does not guess. A property is `violated` only if the history proves it.
 
 mod causes;
 mod checker;
 mod claims;
 mod description;
+mod failures_without_fault;
 mod finding;
 mod incident;
 mod inconclusive;
@@ -30,9 +33,11 @@ mod stalls;
 mod story;
 mod torn_reads;
 mod verdict;
+mod warning;
 
 pub use checker::Checker;
 pub use description::Description;
+pub use failures_without_fault::warnings;
 pub use finding::{
     Claim, FalseClaim, Finding, ForeignTaking, Judgement, Observation, StaleToken, Starvation,
     WrongStock,
@@ -48,3 +53,4 @@ pub use stalls::harness_stall::min_harness_stall_ms;
 pub use verdict::{
     Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow,
 };
+pub use warning::{WarnedRequest, Warning, WarningKind, combine_warnings};

@@ -18,6 +18,8 @@ pub enum EndReason {
     Served,
     /// The lock does not support what the scenario requires: extensions, or the scenario's lease time.
     Declined,
+    /// Every request to acquire ended in an error, although no fault had begun.
+    OnlyErrors,
     /// A server died without a fault.
     NodeLost,
     /// Workers died on their own until fewer than two were left.

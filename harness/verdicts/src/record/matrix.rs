@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::repro::RecordedVerdict;
 use super::run::{Counts, Latency, LockInfo, Redis};
-use crate::check::{Cause, Property, Status, Verdict, Verdicts};
+use crate::check::{Cause, Property, Status, Verdict, Verdicts, Warning};
 use crate::history::KeyHistoryCheck;
 
 /// Format and version of a matrix record.
@@ -143,6 +143,9 @@ pub struct Cell {
     pub mismatches: Vec<Mismatch>,
     /// Counts of the representative run.
     pub counts: Counts,
+    /// Facts about the lock that no property judges, counted over all runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Confirmation of the key history over all runs; absent in the simulation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_history: Option<KeyHistoryTally>,

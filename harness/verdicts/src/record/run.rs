@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Verdicts;
+use crate::check::{Verdicts, Warning};
 use crate::history::KeyHistoryCheck;
 
 /// Format and version of a run record.
@@ -49,6 +49,9 @@ pub struct RunRecord {
     pub latency: BTreeMap<String, Latency>,
     /// The faults of the run, in the order in which they fired.
     pub faults: Vec<FiredFault>,
+    /// Facts about the lock that no property judges, but that its user should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Descriptions of protocol violations, unexpected deaths and stalls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trouble: Vec<String>,

@@ -5,7 +5,7 @@ use picklock_scenarios::Phase;
 
 use super::contents::{Place, change, command, content, expires_at_ns, is_lock, places};
 use super::course::false_claims;
-use super::gone::gone;
+use super::gone::{denied, gone};
 use super::left::{kept, lasting};
 use super::pairs::{reports, request};
 use super::tries::{granted_nodes, is_of_earlier_try};
@@ -141,7 +141,13 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
                 op,
                 released: Some(false),
                 ..
-            } if lasting(history, index, op) > may_stay(history, op) => found.push(event.at_ns),
+            } => {
+                let is_false = [
+                    lasting(history, index, op) > may_stay(history, op),
+                    denied(history, index, op),
+                ];
+                found.extend(is_false.iter().filter(|it| **it).map(|_| event.at_ns));
+            }
             EventKind::Refused { op, .. } if lasting(history, index, op) >= needed(history, op) => {
                 found.push(event.at_ns);
             }

@@ -1,11 +1,12 @@
-//! Releases that report success although the value had gone before.
+//! Releases that report success although the value had gone before, or that report that the lock was no longer their
+//! client's although they removed its value.
 
 use picklock_scenarios::Phase;
 
 use super::causes::{ended, last_content};
 use super::claims::needed;
 use super::contents::{Place, change, command, content, expires_at_ns, is_lock, places};
-use super::pairs::request;
+use super::pairs::{reports, request};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
 
 const MS: u64 = 1_000_000;
@@ -88,4 +89,44 @@ pub(super) fn gone(history: &History, index: usize, op: u64) -> bool {
     };
     let mut later = events.iter().filter(|event| event.at_ns >= sent_ns);
     any_gone && kept.len() < needed(history, op) && !later.any(touches)
+}
+
+/// Returns `true` if the release that the event `index` reports as another client's removed its own client's value from
+/// a quorum of the nodes, before the end of the lease and of any fault. (The faults of these histories never end.)
+pub(super) fn denied(history: &History, index: usize, op: u64) -> bool {
+    let events = &history.events;
+    let answered_ns = events[index].at_ns;
+    let is_sent =
+        |event: &Event| matches!(event.what, EventKind::Release { op: of, .. } if of == op);
+    let is_fault = |event: &Event| {
+        matches!(event.what, EventKind::FaultBegan { .. }) && event.at_ns <= answered_ns
+    };
+    let reports = reports(&events[..index], op);
+    let is_running = reports
+        .last()
+        .is_some_and(|report| report.until_ns.0 > answered_ns);
+    if !events[..index].iter().any(is_sent) || events.iter().any(is_fault) || !is_running {
+        return false;
+    }
+    let mut nodes = Vec::new();
+    for place in places(events) {
+        for begun in 0..events.len() {
+            let is_own = content(events, begun + 1, place).is_some_and(|now| {
+                now.begun == begun && now.author.is_some_and(|author| author.op == op)
+            });
+            let Some(end) = ended(events, (place, begun)).filter(|_| is_own) else {
+                continue;
+            };
+            let expires = last_content(events, place, begun).is_some_and(|last| last.expires);
+            let is_removed = change(&events[end]).is_some_and(|change| change.1.is_none());
+            let by_release =
+                command(&events[end]).is_some_and(|by| (by.op, by.phase) == (op, Phase::Release));
+            if is_lock(place.1, expires) && is_removed && by_release {
+                nodes.push(place.0);
+            }
+        }
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.len() >= needed(history, op)
 }

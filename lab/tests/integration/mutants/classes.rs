@@ -92,4 +92,4 @@ pub const CLASSES: &[Class] = classes! {
 };
 
 /// Mutants whose bug does not belong to any class.
-pub const UNCLASSED: &[&str] = &["twice-as-slow", "reentrant"];
+pub const UNCLASSED: &[&str] = &["twice-as-slow", "reentrant", "denied-release"];

@@ -83,6 +83,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "extension-adds-up", "set-nx-px", "extend", "claims", "wrong-expiry", All;
     "short-extension", "set-nx-px", "late-extend", "claims", "wrong-expiry", All;
     "encoded-release", "set-nx-px", "calm", "claims", "false-release", All;
+    "denied-release", "set-nx-px", "calm", "claims", "false-release", All;
     "split-key", "set-nx-px", "calm", "lease", "split-key", All;
     "token-by-prefix", "set-nx-px", "gc-pause", "ownership", "stolen-release", All;
     "release-again-late", "set-nx-px", "calm", "lease", "stolen-release", All;

@@ -47,6 +47,7 @@ pub fn matrix(record: &MatrixRecord, width: usize) -> Inert {
     parts.push(summary::key_history(record, width));
     parts.push(summary::reruns(record, width));
     parts.push(summary::similarity(record, width));
+    parts.push(summary::warnings(record, width));
     parts.push(summary::outcome(record, width));
     join(parts)
 }

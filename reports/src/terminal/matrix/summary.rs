@@ -5,6 +5,7 @@ use picklock_verdicts::record::{KeyHistoryTally, MatrixRecord};
 use super::super::line::{BAD, FAINT, GOOD, Line, STRONG, WARN};
 use crate::matrix::{
     CellOutcome, cell_counts, describe_similarity, describe_total, distinct, inapplicable,
+    lock_warnings,
 };
 use crate::scorecard::Scorecard;
 use crate::units::{count, grouped};
@@ -118,6 +119,16 @@ pub(super) fn similarity(record: &MatrixRecord, width: usize) -> Vec<Line> {
         lines.extend(Line::new().plain(&text).wrap(width, 2));
     }
     lines
+}
+
+/// Returns the warnings of each lock.
+pub(super) fn warnings(record: &MatrixRecord, width: usize) -> Vec<Line> {
+    let warnings = lock_warnings(&record.cells).into_iter();
+    let lines = warnings.flat_map(|text| {
+        let line = Line::new().styled(WARN, "! ");
+        line.plain(&text).wrap(width, 2)
+    });
+    lines.collect()
 }
 
 /// Returns how much of the key history was confirmed on real servers.

@@ -146,6 +146,7 @@ pub fn from_record(
         tally: tally([&record.verdicts].into_iter()),
         expected,
         counts: record.counts,
+        warnings: record.warnings.clone(),
         reruns: 0,
         key_history: None,
         latency: record.latency.clone(),

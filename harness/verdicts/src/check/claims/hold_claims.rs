@@ -1,11 +1,13 @@
-//! Claims about a hold: that its lease is renewed, that the client lost the lock, and that it held the lock until now.
+//! Claims about a hold: that its lease is renewed, that the client lost the lock, and that it held the lock until now
+//! or no longer held it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::claims::continuity::{Course, Reports};
 use crate::check::claims::promised_renewal::ran_out_ns;
-use crate::check::claims::untrue_answers::{gone_ns, refused_ns};
+use crate::check::claims::untrue_answers::{gone_ns, is_denied, refused_ns};
 use crate::check::finding::Claim;
+use crate::check::stalls::disturbances::Disturbances;
 use crate::history::{EventKind, KeyName};
 use crate::key_history::{KeyHistory, NodesUsed, ValueSpan};
 use crate::timeline::{Timeline, ms_from_ns};
@@ -17,6 +19,8 @@ pub(in crate::check) struct HoldJudge<'a> {
     pub(in crate::check) lock_keys: &'a BTreeMap<u32, Vec<KeyName>>,
     /// The attempts whose release reported success after the end of the requested lease, counted from the grant.
     pub(in crate::check) released_late: &'a HashSet<u64>,
+    /// When a release reported that the lock was no longer its client's, by attempt.
+    pub(in crate::check) denied_ns: &'a HashMap<u64, u64>,
 }
 
 /// An untrue claim about a hold.
@@ -46,6 +50,7 @@ impl HoldJudge<'_> {
                 values.entry((by.worker, by.op)).or_default().push(span);
             }
         }
+        let disturbances = Disturbances::new(timeline);
         let mut found = Vec::new();
         for hold in timeline.holds() {
             let course = Course {
@@ -62,6 +67,9 @@ impl HoldJudge<'_> {
             }
             if self.released_late.contains(&hold.op) {
                 claims.extend(late_release(&course));
+            }
+            if let Some(answered_ns) = self.denied_ns.get(&hold.op) {
+                claims.extend(denied_release(&course, &disturbances, *answered_ns));
             }
             found.extend(
                 claims
@@ -110,4 +118,21 @@ fn late_release(course: &Course<'_, '_>) -> Option<DatedClaim> {
         ms_from_ns(before_ns)
     );
     Some((at_ns, Claim::Release, statement))
+}
+
+/// Returns the claim of a release that the lock was no longer its client's, if the release had removed its value.
+fn denied_release(
+    course: &Course<'_, '_>,
+    disturbances: &Disturbances,
+    answered_ns: u64,
+) -> Option<DatedClaim> {
+    let answer = (course.quorum, answered_ns);
+    let statement = || {
+        format!(
+            "worker {} reported that the lock was no longer its own, but this release had removed its value",
+            course.hold.worker
+        )
+    };
+    is_denied(disturbances, course.own, course.hold, answer)
+        .then(|| (answered_ns, Claim::Release, statement()))
 }

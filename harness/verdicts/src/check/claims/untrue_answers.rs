@@ -4,6 +4,8 @@
 //!   time left. It does not count if a fault or a stall may be the reason.
 //! - A release reported success, although the client's own value had gone before and the release removed nothing. A
 //!   release that removes another client's value is judged by the property `ownership`.
+//! - A release reported that the lock was no longer its client's, although the release itself had removed the client's
+//!   value, and the lease was running. It does not count if a reply may have been late or lost.
 
 use std::collections::HashSet;
 
@@ -14,6 +16,7 @@ use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{EXPIRY_SLACK_NS, FaultSpan, Hold, HoldEnd, Timeline};
 
 use crate::check::claims::promised_renewal::is_disturbed;
+use crate::check::stalls::disturbances::Disturbances;
 use crate::check::stalls::thresholds::ENDING_ANYWAY;
 
 /// Returns when an extension of this holder was refused although the lock could have granted it, or `None` if there was
@@ -106,4 +109,38 @@ pub(in crate::check) fn gone_ns(
     };
     let mut later = history.events.iter().filter(|event| event.at_ns >= sent_ns);
     (!later.any(removes)).then_some((answer.at_ns, sent_ns - gone_ns))
+}
+
+/// Returns `true` if a release that reported at `answered_ns` that the lock was no longer its client's had removed the
+/// client's value from a quorum of the nodes. `own` contains the values of its attempt.
+///
+/// Without a disturbance since the request, the client has received the replies to all commands of the release. If the
+/// lease was over by its own report, the answer may be true: the client no longer relied on the value.
+pub(in crate::check) fn is_denied(
+    disturbances: &Disturbances,
+    own: &[&ValueSpan],
+    hold: &Hold,
+    (quorum, answered_ns): (usize, u64),
+) -> bool {
+    if hold.ended != HoldEnd::Released
+        || hold.deadline_ns <= answered_ns
+        || disturbances.overlap(hold.worker, (hold.acquire_ns, answered_ns))
+    {
+        return false;
+    }
+    let is_removed = |span: &&&ValueSpan| match &span.end {
+        SpanEnd::Removed(by) => {
+            span.may_be_lock_value()
+                && by.is_of(hold.worker, hold.op)
+                && by.phase == Phase::Release
+                && (hold.end_ns..=answered_ns).contains(&span.until_ns)
+        }
+        _ => false,
+    };
+    let nodes: HashSet<usize> = own
+        .iter()
+        .filter(is_removed)
+        .map(|span| span.node)
+        .collect();
+    nodes.len() >= quorum
 }

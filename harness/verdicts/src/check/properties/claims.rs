@@ -19,6 +19,8 @@
 //!   time left, and nothing has disturbed the lock.
 //! - *The lease goes on.* A value that had gone is not written again within the same hold.
 //! - *The client held the lock until now.* After a release that reports success, the value had not gone before.
+//! - *The client no longer held the lock.* A release that reports this has not removed the client's own value from a
+//!   quorum of the nodes while its lease was running, unless a reply may have been late or lost.
 //! - *The client did not get the lock.* After a refusal, and after an error that is definite, the client's own value
 //!   does not stay on a quorum of the nodes.
 //! - *The extension is impossible.* An extension is not refused while the client's own value exists on a quorum of the
@@ -30,7 +32,7 @@
 //!
 //! Without a key history these claims cannot be checked, and the property does not apply.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::checker::Checker;
 use crate::check::claims::hold_claims::HoldJudge;
@@ -43,7 +45,7 @@ use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::inconclusive::{InconclusiveReason, key_history_gap};
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::thresholds::REPORT_SLACK;
-use crate::history::{Declarations, Event, Header, KeyName};
+use crate::history::{Declarations, Event, EventKind, Header, KeyName};
 use crate::key_history::{KeyUpdate, NodesUsed};
 use crate::timeline::{Attempt, EXPIRY_SLACK_NS, Step, Timeline, ms_from_ns, ns_from_ms};
 
@@ -64,6 +66,11 @@ pub(in crate::check) struct Claims {
     kept: KeptValues,
     /// The attempts whose release reported success after the end of the requested lease, counted from the grant.
     released_late: HashSet<u64>,
+    /// When a release reported that the lock was no longer its client's, by attempt. Empty for a lock that declares a
+    /// minimum hold.
+    denied_ns: HashMap<u64, u64>,
+    /// The attempts that their clients cancelled. The lock itself may release a grant that comes too late.
+    cancelled: HashSet<u64>,
     ttl_ns: u64,
     declares: Declarations,
     harness_stalls: Vec<HarnessStall>,
@@ -303,6 +310,7 @@ impl Claims {
             nodes_used: &self.nodes_used,
             lock_keys: &self.lock_keys,
             released_late: &self.released_late,
+            denied_ns: &self.denied_ns,
         };
         for untrue in judge.judge(timeline) {
             self.record(
@@ -337,6 +345,8 @@ impl Checker for Claims {
             in_doubt: HashSet::new(),
             kept: KeptValues::new(ns_from_ms(header.declares.min_hold_ms)),
             released_late: HashSet::new(),
+            denied_ns: HashMap::new(),
+            cancelled: HashSet::new(),
             ttl_ns: ns_from_ms(header.ttl_ms),
             declares: header.declares,
             harness_stalls: Vec::new(),
@@ -366,6 +376,7 @@ impl Checker for Claims {
                 if !denial.is_definite() {
                     self.in_doubt.insert(attempt.op);
                 }
+                self.cancelled.remove(&attempt.op);
                 self.written.forget(attempt.op);
             }
             Step::Answered { released, .. } => {
@@ -373,15 +384,25 @@ impl Checker for Claims {
                 if released == Some(true) && at_ns > lease_end_ns {
                     self.released_late.insert(attempt.op);
                 }
+                let is_cancelled = self.cancelled.remove(&attempt.op);
+                if released == Some(false) && !is_cancelled && self.declares.min_hold_ms == 0 {
+                    self.denied_ns.insert(attempt.op, at_ns);
+                }
                 self.written.forget(attempt.op);
             }
-            Step::Gone => self.written.forget(attempt.op),
+            Step::Gone => {
+                self.cancelled.remove(&attempt.op);
+                self.written.forget(attempt.op);
+            }
             _ => {}
         }
     }
 
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
+        if let EventKind::Cancel { op, .. } = event.what {
+            self.cancelled.insert(op);
+        }
         self.gap = self.gap.take().or_else(|| key_history_gap(&event.what));
         self.harness_stalls.extend(HarnessStall::from_event(event));
     }

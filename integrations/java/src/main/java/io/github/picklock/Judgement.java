@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** The cell of a run, compared with what the test requires. */
@@ -43,6 +44,16 @@ final class Judgement {
         return statuses;
     }
 
+    String title() {
+        return title;
+    }
+
+    /** Returns the facts about the lock that no property judges. */
+    List<String> warnings() {
+        return cell.get("warnings") instanceof List<?> warnings
+                ? warnings.stream().map(warning -> (String) ((Map<?, ?>) warning).get("text")).toList() : List.of();
+    }
+
     void check() throws IOException {
         if (cell.get("error") instanceof String error) {
             throw new PicklockException(title + " did not run: " + error + workerOutput());
@@ -63,6 +74,7 @@ final class Judgement {
             throw new PicklockException.Inconclusive(title + " cannot be judged: " + String.join(", ", unknown)
                     + " unknown: " + reason(unknown) + (unknown.stream().anyMatch(this::isDueToTheLock) ? "" : "\n"
                     + "On a busy machine, run fewer tests at a time, or skip such tests: @Scenarios(skipUnknown = true)")
+                    + warnings().stream().map(text -> "\nWarning: " + text + ".").collect(Collectors.joining())
                     + workerOutput() + "\n" + places());
         }
     }

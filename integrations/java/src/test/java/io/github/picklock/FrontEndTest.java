@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -34,6 +36,28 @@ class FrontEndTest {
             String token = UUID.randomUUID().toString();
             redis.set(key, token, SetParams.setParams().px(ttlMs));
             return token;
+        }
+
+        @Override
+        public Boolean release(String key, String token) {
+            return redis.del(key) == 1;
+        }
+    }
+
+    /** Throws an exception if the lock is taken, instead of waiting. */
+    @Scenarios(backend = "process")
+    static final class ThrowingWhenTaken implements LockUnderTest {
+        private JedisPooled redis;
+
+        @Override
+        public void connect(List<String> nodes, int timeoutMs, Map<String, String> options) {
+            redis = new JedisPooled(URI.create(nodes.get(0)), timeoutMs);
+        }
+
+        @Override
+        public String tryAcquire(String key, long ttlMs) {
+            String token = UUID.randomUUID().toString();
+            return redis.set(key, token, SetParams.setParams().nx().px(ttlMs)).equals("OK") ? token : null;
         }
 
         @Override
@@ -126,6 +150,20 @@ class FrontEndTest {
         String report = new String(repeated.getInputStream().readAllBytes(), "UTF-8");
         // Other verdicts of this lock depend on a race, so the repetition may differ in them.
         assertTrue(Pattern.compile("✘ exclusion").matcher(report).find(), report);
+    }
+
+    @Test
+    void passingLockThatThrowsWhenTakenGetsAWarning() {
+        var out = new ByteArrayOutputStream();
+        PrintStream before = System.out;
+        System.setOut(new PrintStream(out, true));
+        try {
+            assertEquals("held", Picklock.of(ThrowingWhenTaken.class).run("calm").get("claims"));
+        } finally {
+            System.setOut(before);
+        }
+        String text = out.toString();
+        assertTrue(text.contains("acquire requests failed although no fault") && text.contains("NullPointerException"), text);
     }
 
     private static String found(String pattern, String text) {
