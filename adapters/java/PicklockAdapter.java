@@ -304,13 +304,10 @@ public final class PicklockAdapter extends LockContract {
         List<String> nodes = ((List<?>) request.get("nodes")).stream().map(String.class::cast).toList();
         lock = makeLock.make(nodes, ((Long) request.get("timeout_ms")).intValue(), given);
         if (lock instanceof Semaphore semaphore) {
-            semaphore.setCapacity(request.get("capacity") instanceof Long permits ? permits.intValue() : 1);
+            semaphore.setCapacity(request.get("capacity") instanceof Long permits ? Math.toIntExact(permits) : 1);
         }
         if (lock instanceof Terminating terminating) {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> cleanUp(terminating)));
-        }
-        if (lock instanceof Semaphore semaphore) {
-            semaphore.setCapacity(request.get("capacity") instanceof Long permits ? Math.toIntExact(permits) : 1);
         }
         if (request.get("warm_up") instanceof String key && request.get("ttl_ms") instanceof Long ttlMs) {
             warmUp(key, ttlMs);
@@ -330,13 +327,6 @@ public final class PicklockAdapter extends LockContract {
             ready.put("kinds", List.of(kindOf(lock.getClass())));
         }
         return ready;
-    }
-
-    private static String kindOf(Lock lock) {
-        if (lock instanceof Semaphore) {
-            return "semaphore";
-        }
-        return lock instanceof ReadWriteLock ? "rwlock" : "mutex";
     }
 
     private void cleanUp(Terminating terminating) {
