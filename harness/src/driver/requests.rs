@@ -63,7 +63,6 @@ impl<B: Backend> ClientDriver<B> {
         let answer = request.await?;
         context.start_gate.open();
         self.record_applicability(&answer);
-        self.end_if_nothing_is_granted(&answer);
         match answer {
             Answer::Granted {
                 token,
@@ -117,8 +116,9 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     /// Records whether the answer to `acquire` was a definite error. A lock that gives only definite errors may reject
-    /// the scenario's lease.
+    /// the scenario's lease. A lock that gives only errors of any kind ends the run.
     fn record_applicability(&self, answer: &Answer) {
+        self.end_if_nothing_is_granted(answer);
         let (context, scenario) = (&self.context, &self.context.spec.scenario);
         let Answer::Error {
             message,
