@@ -135,8 +135,8 @@ impl<B: Backend> ClientDriver<B> {
         applicability.record_definite_error(self.worker, message, workers_if_fault_free);
     }
 
-    /// Ends the run if the lock answers each request with an error, without a fault. Such a run would show nothing until
-    /// its limit.
+    /// Ends the run if the lock answers each request with an error, without a fault. Such a run would show nothing
+    /// until its limit.
     fn end_if_nothing_is_granted(&self, answer: &Answer) {
         let context = &self.context;
         let is_error = matches!(answer, Answer::Error { .. });
