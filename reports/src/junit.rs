@@ -2,7 +2,8 @@
 //!
 //! A suite is a lock with its options, and a case is a scenario in a backend. A case fails if a verdict is
 //! unexpected. It is an error if a property with an expectation is inconclusive. A cell that failed to run or
-//! is not applicable is skipped. Warnings are in `system-out`, which CI servers show for passing cases as well. The output follows `junit-10.xsd` of Jenkins's xunit plugin.
+//! is not applicable is skipped. Warnings are in `system-out`, which CI servers show for passing cases as
+//! well. The output follows `junit-10.xsd` of Jenkins's xunit plugin.
 
 use std::fmt::Write;
 use std::time::Duration;

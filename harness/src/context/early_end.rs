@@ -11,7 +11,7 @@ use crate::history::EndReason;
 /// How long to wait for further deaths. Workers that die together are not observed to die at the same instant.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Number of errors per worker that show that a lock grants nothing, if no client has got any other answer to `acquire`.
+/// Number of errors per worker after which a lock counts as granting nothing, if no client has got any other answer.
 const MAX_ERRORS: u32 = 20;
 
 /// A request to end the run.
@@ -40,8 +40,8 @@ impl EarlyEnd {
         }
     }
 
-    /// Records an answer to `acquire`. Returns `true` if all `workers` clients have got enough errors, and no client has
-    /// got any other answer.
+    /// Records an answer to `acquire`. Returns `true` if all `workers` clients have got enough errors, and no client
+    /// has got any other answer.
     pub fn got_only_errors(&self, worker: usize, is_error: bool, workers: usize) -> bool {
         let mut answers = self.answers.borrow_mut();
         answers.other |= !is_error;

@@ -63,7 +63,6 @@ impl<B: Backend> ClientDriver<B> {
         let answer = request.await?;
         context.start_gate.open();
         self.record_applicability(&answer);
-        self.end_if_nothing_is_granted(&answer);
         match answer {
             Answer::Granted {
                 token,
@@ -118,8 +117,9 @@ impl<B: Backend> ClientDriver<B> {
     }
 
     /// Records whether the answer to `acquire` was a definite error. A lock that gives only definite errors may reject
-    /// the scenario's lease.
+    /// the scenario's lease. A lock that gives only errors of any kind ends the run.
     fn record_applicability(&self, answer: &Answer) {
+        self.end_if_nothing_is_granted(answer);
         let (context, scenario) = (&self.context, &self.context.spec.scenario);
         let Answer::Error {
             message,
@@ -136,8 +136,8 @@ impl<B: Backend> ClientDriver<B> {
         applicability.record_definite_error(self.worker, message, workers_if_fault_free);
     }
 
-    /// Ends the run if the lock answers each request with an error, without a fault. Such a run would show nothing until
-    /// its limit.
+    /// Ends the run if the lock answers each request with an error, without a fault. Such a run would show nothing
+    /// until its limit.
     fn end_if_nothing_is_granted(&self, answer: &Answer) {
         let context = &self.context;
         let is_error = matches!(answer, Answer::Error { .. });

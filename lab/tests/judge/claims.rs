@@ -367,13 +367,12 @@ fn denied_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     if is_over || is_cancelled || case.file.min_hold > 0 {
         return None;
     }
-    let tenth = case.file.ttl / TENTH;
     let mut faults = case.file.events("fault-began");
     let disturbs = |began: &Line| {
         let delay = began.num("delay_ms").unwrap_or(0) * MS;
         let over = case
             .end_of(began)
-            .map_or(u64::MAX, |over| over + tenth + delay);
+            .map_or(u64::MAX, |over| over + case.file.ttl / TENTH + delay);
         began.at <= at && over >= attempt.requested_at
     };
     // These lines are written at the end of a stall or a wait.

@@ -81,7 +81,7 @@ fn passing_run_shows_its_warnings() {
 }
 
 #[test]
-fn failed_run_shows_its_warnings_in_the_paragraph_of_the_answer() {
+fn failed_run_shows_its_warnings_next_to_its_answer() {
     let (mut record, history) = samples::gc_pause();
     record.warnings = vec![failed(3, 4)];
     let text = plain(run(&record, &history, 100, Detail::Answer).as_str());

@@ -207,7 +207,7 @@ fn correct_lock_gets_no_warning() {
     }
 }
 
-/// Without grants, a run shows nothing until the limit of its scenario, which is 30 leases of 2 s here.
+/// Without grants, a run shows nothing until the limit of its scenario, which is 30 leases of 1 s here.
 #[test]
 fn lock_that_throws_at_each_acquisition_ends_the_run_early() {
     let document = run("throws-always", "calm", 1).document();
@@ -218,5 +218,5 @@ fn lock_that_throws_at_each_acquisition_ends_the_run_early() {
         "{story}"
     );
     let workload_ms = document["phases"]["workload_ms"].as_u64();
-    assert!(workload_ms < Some(30_000), "{workload_ms:?}");
+    assert!(workload_ms < Some(20_000), "{workload_ms:?}");
 }

@@ -439,19 +439,13 @@ pub(super) fn stalled(who: impl Display, length_ms: u64) -> String {
 
 /// Returns the reason of a run with too few grants. If there was no grant at all, the errors come first.
 fn too_few_grants(granted: u64, needed: u64, failed: Option<&FailedRequests>) -> String {
-    match failed {
-        Some(FailedRequests { count, first }) if granted == 0 => {
-            let requests = match count {
-                1 => "one request failed with".to_owned(),
-                count => format!("{count} requests failed, the first with"),
-            };
-            format!("too little to judge: no client got the lock; {requests}: {first}")
-        }
-        failed => format!(
-            "too little to judge: the lock was granted {granted} times, and the scenario requires at least {needed}{}",
-            failures(failed)
+    let about = match (granted, failed) {
+        (0, Some(_)) => "no client got the lock".to_owned(),
+        _ => format!(
+            "the lock was granted {granted} times, and the scenario requires at least {needed}"
         ),
-    }
+    };
+    format!("too little to judge: {about}{}", failures(failed))
 }
 
 /// Returns a clause about failed requests, or an empty text if there are none.

@@ -1,7 +1,7 @@
-//! The faults, stalls and CPU waits of a run, as excuses for errors and for replies that a client may not have received.
+//! The faults, stalls and CPU waits of a run, as excuses for errors, and for replies that a client may have missed.
 //!
-//! A disturbance excuses whatever overlaps it, however short it is. The effects of a fault end a moment after the fault:
-//! a delayed reply still arrives, and a client waits until its own timeout ends.
+//! A disturbance excuses whatever overlaps it, however short it is. The effects of a fault end a moment after the
+//! fault: a delayed reply still arrives, and a client waits until its own timeout ends.
 
 use crate::history::{Event, EventKind};
 use crate::timeline::{Timeline, ns_from_ms};

@@ -120,7 +120,8 @@ public final class Picklock {
         Judgement judgement = new Judgement(type.getSimpleName() + " in " + scenario, cell, reference, expected, directory);
         judgement.check();
         // JUnit has no warnings, and the report of a test class contains its output.
-        judgement.warnings().forEach(text -> System.out.println("picklock: " + judgement.title() + ": warning: " + text));
+        judgement.warnings().forEach(
+                text -> System.out.println("picklock: " + judgement.title() + ": warning: " + text));
         delete(directory);
         return judgement.statuses();
     }

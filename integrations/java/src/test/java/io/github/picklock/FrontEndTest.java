@@ -163,7 +163,8 @@ class FrontEndTest {
             System.setOut(before);
         }
         String text = out.toString();
-        assertTrue(text.contains("acquire requests failed although no fault") && text.contains("NullPointerException"), text);
+        assertTrue(text.contains("acquire requests failed although no fault"), text);
+        assertTrue(text.contains("NullPointerException"), text);
     }
 
     private static String found(String pattern, String text) {
