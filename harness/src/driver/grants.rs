@@ -6,7 +6,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tokio::sync::Notify;
 
-use super::worker_client::{is_worker_of_the_run, record_misbehaviour};
 use crate::adapter::message::Notification;
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::context::RunContext;
@@ -101,4 +100,30 @@ pub(super) fn record_notification<B>(
     if is_lost {
         loss_report.notify_one();
     }
+}
+
+/// Returns `false` for the client that takes the locks after the run. Its number comes after the numbers of the
+/// workers.
+fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
+    worker < context.spec.scenario.workload.workers
+}
+
+/// Records misbehaviour of a worker. The client that takes the locks after the run does not belong
+/// to the run's workers: if it misbehaves, the final inspection has failed.
+pub(super) fn record_misbehaviour<B>(
+    context: &RunContext<B>,
+    worker: usize,
+    kind: Misbehaviour,
+    detail: String,
+) {
+    let what = if is_worker_of_the_run(context, worker) {
+        EventKind::Misbehaved {
+            worker,
+            kind,
+            detail,
+        }
+    } else {
+        EventKind::FinalInspectionFailed { reason: detail }
+    };
+    context.recorder.write(what);
 }

@@ -78,8 +78,7 @@ impl<B: Backend> ClientDriver<B> {
                     valid_ms,
                     elapsed_ms,
                 })?;
-                self.client.record_early_events(&context, Some(op));
-                self.check_node_use(op);
+                self.complete_grant(op);
                 self.event(TriggerEvent::Granted, None).await;
                 let hold = Hold {
                     op,
@@ -147,6 +146,12 @@ impl<B: Backend> ClientDriver<B> {
         if got_only_errors && is_late && !context.recorder.has_fault_begun() {
             context.early_end.request(EndReason::OnlyErrors);
         }
+    }
+
+    /// Records what belongs to a grant, as soon as the grant is in the history.
+    fn complete_grant(&mut self, op: u64) {
+        self.client.record_early_events(&self.context, Some(op));
+        self.check_node_use(op);
     }
 
     /// Records a grant of a worker that has sent no command to its nodes. This is recorded at most once per worker, and

@@ -11,7 +11,7 @@ use futures_util::future::{Either, select};
 use tokio::sync::Notify;
 use tokio::time::Sleep;
 
-use super::grants::{Grants, digest, record_notification};
+use super::grants::{Grants, digest, record_misbehaviour, record_notification};
 use super::output_budget::{LineKind, OutputBudget};
 use crate::adapter::local_channel::{Receiver, Sender, local_channel};
 use crate::adapter::message::{Answer, Notification, Request, RequestKind, WorkerMessage};
@@ -240,8 +240,8 @@ impl WorkerClient {
         WorkerFailure::BrokeProtocol(fault)
     }
 
-    /// Records the events that came before the answer to the last request was recorded. `granted` is the operation whose
-    /// grant is in the history now, if the answer was one.
+    /// Records the events that came before the answer to the last request was recorded. `granted` is the operation
+    /// whose grant is now in the history, if the answer was a grant.
     pub fn record_early_events<B>(&self, context: &RunContext<B>, granted: Option<u64>) {
         let early = {
             let mut grants = self.grants.borrow_mut();
@@ -394,12 +394,6 @@ impl<B: Backend> OutputListener<B> {
     }
 }
 
-/// Returns `false` for the client that takes the locks after the run. Its number comes after the numbers of the
-/// workers.
-pub(super) fn is_worker_of_the_run<B>(context: &RunContext<B>, worker: usize) -> bool {
-    worker < context.spec.scenario.workload.workers
-}
-
 /// Records that a worker did not answer `request` within `patience`, because it hung or because its process was
 /// stopped.
 fn record_missing_answer<B>(
@@ -420,24 +414,4 @@ fn record_missing_answer<B>(
         stopped_note(is_stopped)
     );
     record_misbehaviour(context, worker, kind, detail);
-}
-
-/// Records misbehaviour of a worker. The client that takes the locks after the run does not belong
-/// to the run's workers: if it misbehaves, the final inspection has failed.
-pub(super) fn record_misbehaviour<B>(
-    context: &RunContext<B>,
-    worker: usize,
-    kind: Misbehaviour,
-    detail: String,
-) {
-    let what = if is_worker_of_the_run(context, worker) {
-        EventKind::Misbehaved {
-            worker,
-            kind,
-            detail,
-        }
-    } else {
-        EventKind::FinalInspectionFailed { reason: detail }
-    };
-    context.recorder.write(what);
 }

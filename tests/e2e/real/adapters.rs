@@ -229,8 +229,8 @@ fn a_lock_cannot_command_the_terminal() {
     assert!(outcome.stdout.contains("\\u{1b}"), "{}", outcome.all());
 }
 
-/// A thread that renews can be faster than the one that writes the grant. An event that was ignored for this reason made
-/// a lock that had reported its loss in time look like one that reports none.
+/// A thread that renews can be faster than the one that writes the grant. When such an event was ignored, a lock that
+/// had reported its loss in time looked like one that reports none.
 #[test]
 fn event_before_its_grant_belongs_to_the_grant() {
     let outcome = against("quiet_watchdog.py", "early");
