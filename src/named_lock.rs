@@ -15,7 +15,7 @@ pub const EXEC: &str = "exec:";
 pub const DOCKER: &str = "docker:";
 
 /// Maximum length of a label in characters, because it becomes part of file names and of table columns.
-const MAX_LABEL_LENGTH: usize = 40;
+const MAX_LABEL_LENGTH: usize = 64;
 
 /// A lock as given by `--impl` or `--name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
