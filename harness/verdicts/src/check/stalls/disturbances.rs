@@ -4,7 +4,7 @@
 //! fault: a delayed reply still arrives, and a client waits until its own timeout ends.
 
 use crate::history::{Event, EventKind};
-use crate::timeline::{Timeline, ns_from_ms};
+use crate::timeline::{FaultSpan, Timeline, ns_from_ms};
 
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
@@ -62,16 +62,14 @@ impl Disturbances {
     pub(in crate::check) fn new(timeline: &Timeline<'_>) -> Self {
         let history = timeline.history();
         let tail_ns = NOTABLE_DELAY.part_of(ns_from_ms(history.header.ttl_ms));
-        let (mut faults, mut stalls) = (Vec::new(), Vec::new());
+        let effect = |fault: &FaultSpan<'_>| {
+            let ended_ns = fault.ended_ns.unwrap_or(u64::MAX);
+            let until_ns = ended_ns.saturating_add(fault.delay_ns.saturating_add(tail_ns));
+            (fault.began_ns, until_ns)
+        };
+        let mut stalls = Vec::new();
         let mut cpu_waits = vec![Vec::new(); history.header.workers];
-        let mut ends_ns = timeline.faults().iter().map(|fault| fault.ended_ns);
         for event in &history.events {
-            if let EventKind::FaultBegan { delay_ms, .. } = event.what {
-                let delay_ns = ns_from_ms(delay_ms.unwrap_or(0));
-                let ended_ns = ends_ns.next().flatten().unwrap_or(u64::MAX);
-                let until_ns = ended_ns.saturating_add(delay_ns).saturating_add(tail_ns);
-                faults.push((event.at_ns, until_ns));
-            }
             stalls.extend(HarnessStall::from_event(event).map(HarnessStall::span));
             stalls.extend(Stall::from_event(event).map(|stall| (stall.from_ns, stall.until_ns)));
             if let Some((worker, since_ns)) = cpu_wait(event)
@@ -81,7 +79,7 @@ impl Disturbances {
             }
         }
         Disturbances {
-            faults: Spans::new(faults),
+            faults: Spans::new(timeline.faults().iter().map(effect).collect()),
             stalls: Spans::new(stalls),
             cpu_waits: cpu_waits.into_iter().map(Spans::new).collect(),
         }
