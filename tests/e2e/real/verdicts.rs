@@ -14,12 +14,12 @@ use crate::running::{CHANCES, Outcome, picklock};
 
 const LOCKS: [&str; 4] = ["set-nx-px", "setnx-expire", "redlock", "getset"];
 
-/// Returns the locks that run in a backend: in containers a careful and a careless one. The other differences between
-/// locks do not depend on the backend, and each container takes a second of CPU time.
-fn locks(backend: &str) -> &'static [&'static str] {
-    match backend {
-        "docker" if !super::is_long() => &LOCKS[..2],
-        _ => &LOCKS,
+/// Returns the locks that run: a careful and a careless one, and all of them in the longer tier.
+fn locks() -> &'static [&'static str] {
+    if super::is_long() {
+        &LOCKS
+    } else {
+        &LOCKS[..2]
     }
 }
 
@@ -43,7 +43,7 @@ fn against_all(scenario: &Scenario, backend: &str) -> Vec<(&'static str, Outcome
         (lock, outcome)
     };
     std::thread::scope(|scope| {
-        let runs: Vec<_> = locks(backend)
+        let runs: Vec<_> = locks()
             .iter()
             .map(|lock| scope.spawn(move || run(lock)))
             .collect();
