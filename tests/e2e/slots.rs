@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Maximum total weight of all runs.
-const ROOM: usize = 7;
+const ROOM: usize = 6;
 
 /// Weight of a table, which performs several runs at a time.
 pub const TABLE: usize = 4;

@@ -233,7 +233,9 @@ fn wrong_clocks_break_those_who_believe_them() {
         );
         let path = folder.path().join(format!("{number}.toml"));
         std::fs::write(&path, text).unwrap();
-        for (lock, lease) in expected {
+        // A lock on five nodes takes longest, and only has to hold.
+        let expected = expected.into_iter();
+        for (lock, lease) in expected.filter(|(lock, _)| is_long() || *lock != "redlock") {
             for backend in ["sim", "process"] {
                 let run = |seed| run(path.to_str().unwrap(), lock, backend, seed);
                 let mut verdicts = run(SEED);
