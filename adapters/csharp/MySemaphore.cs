@@ -60,6 +60,9 @@ return 1";
             return permits.Equals(await redis.Command(new object[] { "ZREM", key }.Concat(names).ToArray()));
         }
 
+        // If your code releases in a `finally` even after a refusal, add IUnheldRelease (scenario permits-finally-unlock):
+        // public Task<bool?> ReleaseUnheld(string key) => Task.FromResult<bool?>(false);
+
         private static long Millis(TimeSpan time) => (long)time.TotalMilliseconds;
 
         private static void Main() => PicklockAdapter.ServeClients(

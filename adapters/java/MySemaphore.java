@@ -59,6 +59,10 @@ public final class MySemaphore implements PicklockAdapter.SeveralPermits {
         return Long.valueOf(permits).equals(redis.command(command));
     }
 
+    // If your code releases in a `finally` even after a refusal, add PicklockAdapter.UnheldRelease
+    // (scenario permits-finally-unlock):
+    // public Boolean releaseUnheld(String key) { return false; }
+
     public static void main(String[] arguments) throws Exception {
         PicklockAdapter.serve(MySemaphore::new, PicklockAdapter.Clients.THREADS, "my-semaphore", "0.1.0");
     }

@@ -43,6 +43,9 @@ class MySemaphore {
     const names = Array.from({ length: this.permitsOf.get(token) }, (_, permit) => `${token}:${permit + 1}`);
     return (await this.redis.command("ZREM", key, ...names)) === names.length;
   }
+
+  // If your code releases in a `finally` even after a refusal, say what happens then (scenario permits-finally-unlock):
+  // releaseUnheld(key) { return false; }
 }
 
 const makeLock = (nodes, timeoutMs, options) => new MySemaphore(nodes, timeoutMs, options);

@@ -41,6 +41,10 @@ class MySemaphore:
         names = [f"{token}:{permit + 1}" for permit in range(self.permits_of[token])]
         return self.redis("ZREM", key, *names) == len(names)
 
+    # If your code releases in a `finally` even after a refusal, say what happens then (scenario permits-finally-unlock):
+    # def release_unheld(self, key):
+    #     return False
+
 
 if __name__ == "__main__":
     serve(MySemaphore, name="my-semaphore", version="0.1.0", threads=True)

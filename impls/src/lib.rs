@@ -109,6 +109,7 @@ locks! {
     redlock_no_quorum,
     phantom_extend,
     watchdog_silent,
+    waits_for_reply,
     watchdog_outlives_unlock,
     renews_in_doubt,
     fence_per_client,

@@ -140,6 +140,8 @@ causes! {
         "a renewal went on after its client had ended", "end it with the client";
     LostWakeUp "lost-wake-up", Lock,
         "a client slept while the lock was free", "check again from time to time, even without a signal";
+    LateTimeout "late-timeout", Lock,
+        "a client waited longer than timeout_ms for a reply", "set timeout_ms as its socket timeout";
     SplitVote "split-vote", Lock,
         "no client got a majority", "release a minority at once, and retry at random times";
     WaitsForEveryNode "waits-for-every-node", Lock,

@@ -23,7 +23,7 @@ pub enum LockFeature {
     #[error("cancellation of an acquisition")]
     Cancel,
     /// Releasing a lock that the client does not hold.
-    #[error("a release without a grant")]
+    #[error("a release without a grant (`releases_unheld` in `ready`)")]
     ReleaseUnheld,
     /// A section that fails.
     #[error("failing sections")]

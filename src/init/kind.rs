@@ -65,12 +65,12 @@ impl Kind {
         command.replace("my_lock", file).replace("MyLock", class)
     }
 
-    /// Returns the scenario to begin with: a holder is frozen for longer than its lease or, for a job, is done early.
+    /// Returns the scenario to begin with. A lock whose permits never expire fails that of a semaphore.
     pub fn first_scenario(self) -> &'static str {
         match self {
             Kind::Mutex => "gc-pause",
-            Kind::Semaphore => "permits-pause",
-            Kind::Rwlock => "read-write-pause",
+            Kind::Semaphore => "permits-holder-crash",
+            Kind::Rwlock => "read-write-reader-crash",
             Kind::Leader => "leader-pause",
             Kind::Cron => "ticks-short-job",
         }
@@ -87,9 +87,14 @@ impl Kind {
         }
     }
 
-    /// Returns what the gate expects of the first scenario. `resource` is for a lock whose holder outlives its lease.
+    /// Returns what the gate expects if a holder is frozen for longer than its lease or, for a job, is done early.
+    /// `resource` is for a lock whose holder outlives its lease.
     pub fn expected(self, resource: &str) -> String {
-        let scenario = self.first_scenario();
+        let scenario = match self {
+            Kind::Semaphore => "permits-pause",
+            Kind::Rwlock => "read-write-pause",
+            Kind::Mutex | Kind::Leader | Kind::Cron => self.first_scenario(),
+        };
         match self {
             Kind::Mutex | Kind::Semaphore | Kind::Rwlock => format!(
                 "# A holder that is frozen for longer than its lease. No lock with a timeout can prevent that {} inside then:\n\

@@ -263,6 +263,7 @@ fn below(path: &Path, folders: [&Path; 2]) -> (OutputDirectory, PathBuf) {
 
 fn next_steps(directory: &Path, written: &[&Path], project: &Project) -> String {
     let mut steps = project.prepare.clone();
+    steps.push(format!("picklock adapter check {}", project.label));
     steps.push(format!(
         "picklock scenario {} --impl {}",
         project.first_scenario, project.label

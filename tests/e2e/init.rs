@@ -68,6 +68,28 @@ fn init_lists_files_and_next_steps() {
     insta::assert_snapshot!(outcome.stdout);
 }
 
+/// The first scenario must not fail for a correct semaphore, and it must fail for one that only counts.
+#[test]
+fn first_scenario_distinguishes_a_semaphore_from_a_counter() {
+    let line = format!("init --lang python --kind semaphore {ORIGIN} one");
+    let outcome = picklock(&line).run().exits(0);
+    let (_, next) = outcome.stdout.split_once("\nnext:\n").unwrap();
+    assert!(
+        next.contains("  picklock adapter check my-semaphore\n"),
+        "{next}"
+    );
+    let (_, first) = next.split_once("picklock scenario ").unwrap();
+    let (first, _) = first.split_once(' ').unwrap();
+    for (lock, code) in [
+        ("semaphore", 0),
+        ("semaphore-counter", 1),
+        ("semaphore-list", 1),
+    ] {
+        let line = format!("scenario {first} --impl {lock} --backend sim");
+        picklock(&line).run().exits(code);
+    }
+}
+
 #[test]
 fn a_library_takes_the_place_of_the_example() {
     let outcome = picklock(&format!("init --lang python --lib pottery {ORIGIN} one")).run();

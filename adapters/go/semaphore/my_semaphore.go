@@ -72,6 +72,9 @@ func (l *mySemaphore) Release(key, token string) (*bool, error) {
 	return &released, err
 }
 
+// If your code releases in a defer even after a refusal, say what happens then (scenario permits-finally-unlock):
+// func (l *mySemaphore) ReleaseUnheld(key string) (*bool, error) { released := false; return &released, nil }
+
 func newToken() string {
 	bytes := make([]byte, 20)
 	if _, err := rand.Read(bytes); err != nil {

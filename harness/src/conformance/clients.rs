@@ -237,6 +237,11 @@ impl Clients {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.has(feature))
     }
 
+    /// Returns `true` if several clients can hold the lock at the same time, so its key has no lease of one holder.
+    pub(super) fn has_several_holders(&self) -> bool {
+        self.offers(LockFeature::Permits) || self.offers(LockFeature::SharedMode)
+    }
+
     /// Returns `true` if the adapter answers `act`.
     pub(super) fn is_leader(&self) -> bool {
         matches!(&self.state.ready, Some(Answer::Ready { offers, .. }) if offers.is(LockKind::Leader))

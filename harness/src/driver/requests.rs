@@ -382,15 +382,17 @@ pub(super) fn record_idle_wait<B: Backend>(
     let idle_wait = context.backend.idle_wait(worker);
     let ttl_ns = context.spec.ttl_ms().saturating_mul(1_000_000);
     if let Some(idle_wait) = idle_wait
-        && (is_answered && idle_wait.no_command
-            || idle_wait.until_ns.saturating_sub(idle_wait.from_ns) > ttl_ns)
+        && let length_ns = idle_wait.until_ns.saturating_sub(idle_wait.from_ns)
+        && (is_answered && idle_wait.no_command || length_ns > ttl_ns)
     {
+        let is_overlong = Duration::from_nanos(length_ns) > context.spec.command_timeout();
         context.recorder.write(EventKind::IdleWhileWaiting {
             worker,
             op: idle_wait.op,
             from_ns: idle_wait.from_ns,
             until_ns: idle_wait.until_ns,
             no_command: is_answered && idle_wait.no_command,
+            late_timeout: idle_wait.lost_reply && is_overlong,
         });
     }
 }

@@ -134,6 +134,14 @@ impl<'a> ConnectionState<'a> {
         }
     }
 
+    /// Records that a fault drops this command, or the reply to it.
+    pub(super) fn record_loss(&self, meta: &FrameMeta) {
+        if may_take_free_key(meta.request.command.as_str()) {
+            let op = meta.request.operation.op;
+            self.operation.traffic().record_loss(op);
+        }
+    }
+
     /// Returns `true` if frames of this connection must be shown to the interceptor.
     pub(super) fn is_intercepted(&self) -> bool {
         self.proxy.interceptor.is_armed(self.link.worker)

@@ -104,6 +104,7 @@ impl<'a> SendQueue<'a> {
     pub(super) fn admit(&mut self, mut meta: FrameMeta, bytes: &[u8]) {
         let mut conditions = match self.link.decide(meta.command()) {
             FrameDecision::Drop => {
+                self.shared.record_loss(&meta);
                 return self.log(&meta, bytes, None, FrameOutcome::Dropped);
             }
             FrameDecision::Reset => {

@@ -100,6 +100,7 @@ impl Network {
                 path.link.admit(frame.answered(terms.answer), now_ns, terms);
             }
             FrameDecision::Drop => {
+                inner.record_loss(link.worker, &frame.tag);
                 self.log_frame(link, &inner.names, &frame, never, FrameOutcome::Dropped);
             }
             FrameDecision::Reset => {

@@ -144,6 +144,13 @@ impl NetworkState {
         }
     }
 
+    /// Records that a fault drops a command of this worker, or the reply to it.
+    pub(super) fn record_loss(&mut self, worker: usize, tag: &CommandTag) {
+        if self.takers[tag.name] {
+            self.worker(worker).traffic.record_loss(tag.op);
+        }
+    }
+
     /// Returns the number of the lock whose key a command names.
     fn key_named_by(&self, args: &Args) -> Option<u32> {
         let mut keys = self.keys.iter();

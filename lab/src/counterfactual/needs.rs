@@ -186,6 +186,8 @@ const NO_SIGNAL: Needs = lock(
     "the signal must get lost, or no release must send it: its client is dead, or its value is gone",
 );
 
+const NO_REPLY: Needs = lock(&[Late], "the reply must get lost");
+
 const NO_NODES: Needs = lock(&[Late, Fails], "nodes must be out of reach");
 
 const UNEXPECTED_ERROR: Needs = lock(
@@ -243,6 +245,7 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::RefusedExtension => EXTENSION_FAILS,
         Cause::WrongElapsed => LONG_WAIT,
         Cause::LostWakeUp => NO_SIGNAL,
+        Cause::LateTimeout => NO_REPLY,
         Cause::SplitVote | Cause::WaitsForEveryNode => NO_NODES,
         Cause::ClientDied | Cause::StoppedAsking | Cause::TakenAndReturned => UNEXPECTED_ERROR,
         Cause::PhantomLeader => ACTS_WITHOUT_VALUE,

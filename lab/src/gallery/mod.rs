@@ -57,6 +57,7 @@ const ROWS: &[Row] = &[
         "ended-client",
     ),
     Row(Cause::LostWakeUp, "subscribes-too-late", "late-subscribe"),
+    Row(Cause::LateTimeout, "waits-for-reply", "lost-reply"),
     Row(Cause::UnbackedGrant, "redlock-no-quorum", "split-vote"),
     Row(
         Cause::WaitsForEveryNode,

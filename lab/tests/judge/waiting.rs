@@ -102,11 +102,13 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         causes.extend(is_split.then_some("split-vote"));
         causes.push("undetermined");
     }
-    let slept = case.file.events("idle-while-waiting").any(|line| {
+    let idle = case.file.events("idle-while-waiting").filter(|line| {
         let time = |name: &str| line.num(name).unwrap_or_default();
         time("from_ns") <= free.0 && at <= time("until_ns")
     });
-    causes.extend((is_free && slept).then_some("lost-wake-up"));
+    let (late, slept): (Vec<_>, Vec<_>) = idle.partition(|line| line.flag("late_timeout"));
+    causes.extend((is_free && !slept.is_empty()).then_some("lost-wake-up"));
+    causes.extend((!late.is_empty()).then_some("late-timeout"));
     causes.extend((case.stopped_asking(key, free)).then_some("stopped-asking"));
     causes.extend(case.was_returned(key, free).then_some("taken-and-returned"));
     causes

@@ -38,7 +38,7 @@ fn unexpected_pass(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
     let help = if finding.story.is_empty() {
         "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
     } else {
-        "an expected violation did not occur, for the reason above: let the lock's key expire with its lease, or change the expectation if the lock never expires on purpose"
+        "an expected violation did not occur, for the reason above: let what a client holds expire with its lease, or change the expectation if the lock never expires on purpose"
     };
     finding.help = Some(help.to_owned());
     if !held.is_empty() {

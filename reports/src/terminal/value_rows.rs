@@ -66,14 +66,19 @@ pub(super) fn choose<'a>(
     let locks = &timeline.history().header.keys;
     let named = |group: &Vec<&'a NodeLane>| {
         let nodes: Vec<String> = group.iter().map(|lane| lane.node.to_string()).collect();
-        let name = match nodes.len() {
-            1 => format!("node {}", nodes[0]),
-            2 | 3 => format!("nodes {}", nodes.join(", ")),
-            all => format!("{all} nodes"),
+        let own: HashSet<&KeyName> = group.iter().map(|lane| &lane.key).collect();
+        let name = match (own.len(), nodes.len()) {
+            (1, 1) => format!("node {}", nodes[0]),
+            (1, 2 | 3) => format!("nodes {}", nodes.join(", ")),
+            (1, all) => format!("{all} nodes"),
+            (count, _) if matches!(group[0].key, KeyName::Permit { .. }) => {
+                format!("{count} elements")
+            }
+            (count, _) => format!("{count} keys"),
         };
-        let name = match keys.len() {
-            1 => name,
-            _ => format!("{name} {}", ending(group[0].key.text(locks))),
+        let name = match (keys.len(), own.len()) {
+            (2.., 1) => format!("{name} {}", ending(group[0].key.text(locks))),
+            _ => name,
         };
         ValueRow {
             name,

@@ -1,7 +1,9 @@
 //! Terminal reports. The snapshots omit the styles, and two tests check only the styles.
 
 use picklock_reports::terminal::{self, Detail};
+use picklock_scenarios::Phase;
 use picklock_verdicts::check::Property;
+use picklock_verdicts::history::{Event, EventKind, KeyName};
 use unicode_width::UnicodeWidthStr;
 
 use crate::key_history_samples;
@@ -220,4 +222,32 @@ fn missing_key_history_is_noted_once() {
     let text = show(samples::gc_pause(), 100);
     assert_eq!(text.matches("No key history").count(), 1, "{text}");
     assert!(!text.contains("    node 0"), "{text}");
+}
+
+/// The elements of a semaphore's collection are not nodes.
+#[test]
+fn elements_of_a_collection_share_a_row() {
+    let (record, mut history) = samples::gc_pause();
+    history.header.key_history = true;
+    for permit in ["stock [a1]", "stock [b2]"] {
+        let key = KeyName::Permit {
+            lock: 0,
+            permit: permit.into(),
+        };
+        let mut taken = key_history_samples::changed(
+            0,
+            Some("1"),
+            key_history_samples::command(0, 3, Phase::Acquire, "EVAL"),
+        );
+        if let EventKind::KeyChanged { key: changed, .. } = &mut taken {
+            *changed = key;
+        }
+        let at_ns = 221_000_000;
+        let later = history.events.iter().position(|event| event.at_ns > at_ns);
+        let event = Event { at_ns, what: taken };
+        history.events.insert(later.unwrap(), event);
+    }
+    let text = show((record, history), 100);
+    assert!(text.contains("\n    2 elements "), "{text}");
+    assert!(!text.contains("2 nodes"), "{text}");
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use picklock_scenarios::LockFeature;
-
 use super::{
     Answer, CheckEnd, Clients, Exchange, Keys, LockName, Who, failed, not_offered, passed,
     passed_with,
@@ -19,10 +17,7 @@ pub(super) async fn key_lives_as_long_as_the_lease(clients: &mut Clients) -> Che
     let after = clients.keys().await?;
     clients.release(Who::One, &grant).await?;
     let keys = after.lock_keys(&before, &clients.lock(lock));
-    let has_several_holders = [LockFeature::Permits, LockFeature::SharedMode]
-        .into_iter()
-        .any(|feature| clients.offers(feature));
-    let margin_ms = (!has_several_holders).then(|| whole_ms(clients.declared().1));
+    let margin_ms = (!clients.has_several_holders()).then(|| whole_ms(clients.declared().1));
     judge(&grant, &keys, after.at, margin_ms)
 }
 
@@ -48,7 +43,12 @@ fn judge(grant: &Exchange, keys: &Keys, seen_at: Duration, margin_ms: Option<i64
     };
     let (ttl_ms, rest_ms) = (ms(grant.ttl_ms), *rest_ms);
     if rest_ms < 0 {
-        return not_offered(format!("`{key}` has no expiry"));
+        let holders = if margin_ms.is_none() {
+            "; the leases of its holders are not checked here"
+        } else {
+            ""
+        };
+        return not_offered(format!("`{key}` has no expiry{holders}"));
     }
     // A library that counts in seconds rounds the lease up.
     let rounded_ms = (ttl_ms + 999) / 1_000 * 1_000;
@@ -116,6 +116,15 @@ mod tests {
             let message = describe(judge(&grant, &keys, Duration::from_millis(120), margin_ms));
             assert!(message.contains(expected), "{margin_ms:?}: {message}");
         }
+    }
+
+    #[test]
+    fn key_of_several_holders_may_have_no_expiry() {
+        let (grant, keys) = (Exchange::grant(None, None), Keys::from([("permits", -1)]));
+        let judged =
+            |margin_ms| describe(judge(&grant, &keys, Duration::from_millis(120), margin_ms));
+        assert_eq!(judged(Some(0)), "not offered: `permits` has no expiry");
+        assert!(judged(None).contains("the leases of its holders are not checked"));
     }
 
     #[test]

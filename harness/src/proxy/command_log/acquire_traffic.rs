@@ -20,6 +20,8 @@ pub struct IdleWait {
     pub until_ns: u64,
     /// Whether the attempt has sent no command at all.
     pub no_command: bool,
+    /// Whether a fault dropped the command at the start of that time, or the reply to it.
+    pub lost_reply: bool,
 }
 
 impl IdleWait {
@@ -61,12 +63,14 @@ pub(crate) struct AcquireTraffic {
     longest: Option<IdleWait>,
     /// When the worker sent that latest command or, if there is none, when the attempt began.
     latest_ns: u64,
+    /// Whether a fault dropped that latest command, or the reply to it.
+    lost_reply: bool,
 }
 
 impl AcquireTraffic {
     /// Records that another operation is requested from the worker.
     pub(crate) fn begin(&mut self, op: u64, phase: Phase, at_ns: u64) {
-        self.latest_ns = at_ns;
+        (self.latest_ns, self.lost_reply) = (at_ns, false);
         if phase == Phase::Acquire {
             self.requested_at_ns.get_or_insert(at_ns);
         }
@@ -80,7 +84,13 @@ impl AcquireTraffic {
             from_ns: at_ns,
             until_ns: at_ns,
             no_command: true,
+            lost_reply: false,
         });
+    }
+
+    /// Records that a fault dropped a command of an attempt that could take the lock, or the reply to it.
+    pub(crate) fn record_loss(&mut self, op: u64) {
+        self.lost_reply |= self.longest.is_some_and(|longest| longest.op == op);
     }
 
     /// Records a command. `may_take` is `true` if it can take a lock whose key is free.
@@ -93,7 +103,7 @@ impl AcquireTraffic {
             self.sent.acquiring += 1;
             if may_take {
                 self.longest = self.idle_wait(at_ns);
-                self.latest_ns = at_ns;
+                (self.latest_ns, self.lost_reply) = (at_ns, false);
             }
         } else if self.holds {
             self.sent.holding += 1;
@@ -106,6 +116,7 @@ impl AcquireTraffic {
         let latest = IdleWait {
             from_ns: self.latest_ns,
             until_ns: now_ns,
+            lost_reply: self.lost_reply,
             ..longest
         };
         let is_longer = latest.length_ns() > longest.length_ns();
@@ -137,6 +148,7 @@ mod tests {
             from_ns,
             until_ns,
             no_command: false,
+            lost_reply: false,
         })
     }
 
@@ -166,5 +178,20 @@ mod tests {
             (silent.op, silent.from_ns, silent.no_command),
             (8, 100, true)
         );
+    }
+
+    #[test]
+    fn loss_counts_until_the_next_command_that_may_take() {
+        let mut traffic = AcquireTraffic::default();
+        traffic.begin(7, Phase::Acquire, 10);
+        traffic.record_command(12, true);
+        traffic.record_loss(6);
+        assert!(!traffic.idle_wait(20).unwrap().lost_reply);
+        traffic.record_loss(7);
+        traffic.record_command(15, false);
+        assert!(traffic.idle_wait(20).unwrap().lost_reply);
+        traffic.record_command(30, true);
+        assert!(traffic.idle_wait(35).unwrap().lost_reply);
+        assert!(!traffic.idle_wait(90).unwrap().lost_reply);
     }
 }

@@ -10,7 +10,7 @@ use picklock_harness::adapter::message_shape::{
 };
 use picklock_harness::adapter::protocol_fault::ProtocolFault;
 use picklock_harness::conformance::checks::CHECKS;
-use picklock_scenarios::{LockKind, TaskScope};
+use picklock_scenarios::{LockFeature, LockKind, TaskScope};
 use serde_json::Value;
 
 use super::talk::{extend, init, project_root, release};
@@ -388,4 +388,13 @@ fn every_referenced_section_is_in_the_document() {
 fn check_names_are_unique() {
     let names: BTreeSet<&str> = CHECKS.iter().map(|check| check.name).collect();
     assert_eq!(names.len(), CHECKS.len());
+}
+
+#[test]
+fn missing_release_after_a_refusal_names_its_field() {
+    let text = LockFeature::ReleaseUnheld.to_string();
+    let field = text.split('`').nth(1).unwrap();
+    let ready = format!(r#"{{"protocol":2,"{field}":true}}"#);
+    let offers: Offers = serde_json::from_str(&ready).unwrap();
+    assert!(offers.has(LockFeature::ReleaseUnheld));
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use picklock_harness::proxy::{
     Effect, FrameOutcome, ImposedId, LinkFault, LinkId, LogEntry, Proxy,
 };
-use picklock_scenarios::Direction;
+use picklock_scenarios::{Direction, Phase};
 
 use super::client::Client;
 use super::node::{Redis, Stage};
@@ -72,7 +72,7 @@ async fn dropped_request_and_its_successors_never_arrive() {
     assert_eq!(outcomes(&proxy, Direction::Request), requests);
     let replies = expected_outcomes(&[("GET", Forwarded)]);
     assert_eq!(outcomes(&proxy, Direction::Reply), replies);
-    let (log, idle) = (proxy.log(), picklock_scenarios::Phase::Idle);
+    let (log, idle) = (proxy.log(), Phase::Idle);
     let get = log
         .entries()
         .into_iter()
@@ -100,10 +100,17 @@ async fn dropped_reply_is_never_replaced_by_the_next_one() {
         frames: Some(1),
         ..on(Direction::Reply, Effect::Drop)
     });
+    proxy.set_phase(LINK.worker, 7, Phase::Acquire);
     client.send("SET lock:1 mine").await;
     client.send("GET lock:1").await;
     client.is_reset().await;
     proxy.lift(fault);
+    within("the wait for the lost reply is the longest", async {
+        while !proxy.idle_wait(LINK.worker).unwrap().lost_reply {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert_eq!(
         proxy.affected_frames(fault),
         1,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use picklock_harness::assemble::{About, assemble};
 use picklock_harness::check::{Property, Status, judge};
 use picklock_harness::history::{EndReason, EventKind, History, Misbehaviour};
 use picklock_harness::sim::{LockFactory, SimError, Simulation, run, run_with_patience};
@@ -350,4 +351,50 @@ fn fault_that_never_fires_is_inconclusive() {
     let lock = LockFactory::built_in(find("set-nx-px").unwrap());
     let history = run(simulation(scenario, &lock, 1)).unwrap().history;
     assert_eq!(judge(&history)[&Property::Lease].status, Status::Unknown);
+}
+
+/// A lock that answers each acquisition with an error.
+struct OnlyFails;
+
+impl Lock for OnlyFails {
+    async fn acquire(
+        &mut self,
+        _: &str,
+        _: Duration,
+        _: Duration,
+    ) -> Result<Option<Grant>, LockError> {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Err(LockError::Ambiguous("no such pool".into()))
+    }
+
+    async fn release(&mut self, _: &str, _: &Grant) -> Result<bool, LockError> {
+        Ok(false)
+    }
+}
+
+/// Without an early end, such a run lasts until the limit of its scenario. A fault may be the reason of the errors.
+#[test]
+fn run_with_only_errors_ends_early_unless_there_was_a_fault() {
+    let ended = |scenario: &str| {
+        let lock = LockFactory::new("only-fails", 1, |_: Vec<Node>, _: Context| OnlyFails);
+        let history = simulate(scenario, &lock, 1);
+        let end = history.events.last().unwrap().clone();
+        let EventKind::End { reason, .. } = end.what else {
+            panic!("{end:?}");
+        };
+        (history, reason, end.at_ns)
+    };
+    let (history, reason, at_ns) = ended("calm");
+    assert_eq!(reason, EndReason::OnlyErrors);
+    assert!(at_ns < 10_000_000_000, "{at_ns}");
+    let record = assemble(&history, judge(&history), About::default());
+    let warnings: Vec<&str> = record
+        .warnings
+        .iter()
+        .map(|one| one.text.as_str())
+        .collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].ends_with("no such pool"), "{warnings:?}");
+    let (_, reason, _) = ended("clock-skew");
+    assert_eq!(reason, EndReason::Limit);
 }

@@ -168,6 +168,8 @@ pub struct Starvation {
     pub until_ns: u64,
     /// The worker that wanted the lock, or `None` if it was the probe after the run, or if no client tried.
     pub worker: Option<usize>,
+    /// Whether every client that wanted the lock was waiting, for longer than its `timeout_ms`, for a lost reply.
+    pub late_timeout: bool,
     /// Whether several workers requested the lock in turn. `worker` then began to wait later than `from_ns`.
     pub in_turn: bool,
     /// The worker and the end of the last attempt without a definite answer since the last grant. Set only if the value

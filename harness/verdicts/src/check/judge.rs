@@ -179,10 +179,12 @@ mod tests {
     /// A value that never expires explains why no other client got the lock; a value that expires does not.
     #[test]
     fn hold_behind_a_key_without_expiry_is_explained() {
-        let remark = |ttl: &str| {
+        let remark = |capacity: u32, key: &str, ttl: &str| {
             let header = r#"{"format":"picklock-history/1","scenario":"q","lock":"s","backend":"sim","seed":1,"workers":2,"nodes":1,"keys":["k"],"ttl_ms":1000,"stock_start":2,"update":"decrement","min_grants":1,"progress_within_ms":6000,"key_history":true}"#;
+            let header =
+                header.replace(r#""ttl_ms""#, &format!(r#""capacity":{capacity},"ttl_ms""#));
             let set = format!(
-                r#""event":"key-changed","node":0,"key":0,"value":"t"{ttl},"why":"command","phase":"acquire","command":"SET""#
+                r#""event":"key-changed","node":0,"key":{key}{ttl},"why":"command","phase":"acquire","command":"SET""#
             );
             let events = [
                 r#""at_ns":0,"event":"acquire","key":0,"ttl_ms":1000,"wait_ms":0"#.to_owned(),
@@ -197,13 +199,24 @@ mod tests {
             check(&evidence);
             kept_out_without_expiry(&evidence)
         };
-        let text = remark("").unwrap();
+        let text = remark(1, r#"0,"value":"t""#, "").unwrap();
         assert!(
             text.contains("for 3 s, longer than its lease of 1 s"),
             "{text}"
         );
         assert!(text.contains("its value never expires"), "{text}");
-        assert_eq!(remark(r#","ttl_ms":1000"#), None);
+        assert_eq!(remark(1, r#"0,"value":"t""#, r#","ttl_ms":1000"#), None);
+        // A semaphore may only count, or keep the end of each lease.
+        let counter = r#"{"permits_of":0},"value":"1""#;
+        let text = remark(2, counter, "").unwrap();
+        assert!(
+            text.ends_with("its permit went to no other client: it never expires"),
+            "{text}"
+        );
+        assert_eq!(remark(2, counter, r#","ttl_ms":1000"#), None);
+        let element = |value| format!(r#"{{"lock":0,"permit":"k [t]"}},"value":"{value}""#);
+        assert!(remark(2, &element("t"), "").is_some());
+        assert_eq!(remark(2, &element("t: 1796025682128"), ""), None);
     }
 
     /// Returns a history in which nothing ends: it has requests without an answer, grants without a release, and values

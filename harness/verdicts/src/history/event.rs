@@ -378,6 +378,9 @@ pub enum EventKind {
         /// Whether the attempt sent no command at all. Such an attempt is recorded whatever the length of the span.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_command: bool,
+        /// Whether the client waited longer than its `timeout_ms` for a reply that a fault had dropped.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        late_timeout: bool,
     },
     /// A worker was slow to send its first command after its first request to acquire, or sent none before the end.
     /// Times are in nanoseconds since the run began. Delays below a tenth of a lease are not recorded.

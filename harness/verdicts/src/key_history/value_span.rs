@@ -44,6 +44,14 @@ impl ValueSpan {
         may_be_lock_value(&self.key, self.expiry.is_some())
     }
 
+    /// Returns `true` if the value is an element with a score or a value that may be the end of its lease: a number of
+    /// at least a billion, so a Unix time.
+    pub fn has_time(&self) -> bool {
+        let number = self.value.rsplit_once(": ").map(|(_, number)| number);
+        let time = number.and_then(|number| number.parse::<f64>().ok());
+        matches!(self.key, KeyName::Permit { .. }) && time.is_some_and(|time| time >= 1e9)
+    }
+
     /// Returns `true` if this worker wrote the value in this attempt.
     pub fn is_of(&self, worker: usize, op: u64) -> bool {
         let author = self.author.as_ref();

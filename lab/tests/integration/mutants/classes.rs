@@ -77,7 +77,7 @@ pub const CLASSES: &[Class] = classes! {
     "L7", "an extension that failed frees the lock", [], [];
     "L8", "a waiter is never woken", ["sleeps-until-notified", "subscribes-too-late", "semaphore-signals-once"], [];
     "L9", "a fair queue drifts or stands still", [], [];
-    "L10", "an even number of nodes, or no timeout for one", ["half-quorum"], [];
+    "L10", "an even number of nodes, or no timeout for one", ["half-quorum", "waits-for-reply"], [];
     "L11", "a script that the server has forgotten", [], [];
     "L12", "those who wait keep the key alive", ["waiter-renews", "loser-prolongs"], [];
     "L13", "a late command lands after the clean-up", [], [];

@@ -74,6 +74,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "extend-without-token", "set-nx-px", "late-extend", "lease", "foreign-renewal", All;
     "extend-without-token", "set-nx-px", "late-extend", "ownership", "foreign-renewal", All;
     "sleeps-until-notified", "signal-list", "sleeping-waiters", "progress", "lost-wake-up", All;
+    "waits-for-reply", "set-nx-px", "lost-reply", "progress", "late-timeout", All;
     "refusal-is-grant", "set-nx-px", "calm", "lease", "unbacked-grant", All;
     "impatience-is-grant", "set-nx-px", "late-winner", "lease", "unbacked-grant", All;
     "refused-but-won", "set-nx-px", "late-winner", "claims", "ambiguous-acquire", All;
@@ -151,7 +152,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "leader-keeps-on", "leader", "leader", "progress", "renewed-after-release", All;
 };
 
-/// Mutants that keep every property: their bug affects something else.
+/// Mutants that pass the gate of `init`: their bug affects no property, or none in the gate's scenarios.
 pub(super) const SAFE: &[(&str, &str)] = &[
     ("twice-as-slow", BY_LATENCY),
     // A release of this mutant leaves values on a minority of its nodes. The lock is free, and no client has to wait
@@ -164,6 +165,10 @@ pub(super) const SAFE: &[(&str, &str)] = &[
     (
         "cron-hold-too-short",
         "it is sound as a mutex: only the scenarios of scheduled jobs show it, and a mutex does not declare such jobs",
+    ),
+    (
+        "waits-for-reply",
+        "the gate of a mutex loses no reply to an acquisition, unlike that of a semaphore (`permits-lost-reply`)",
     ),
 ];
 

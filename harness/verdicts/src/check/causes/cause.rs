@@ -58,6 +58,9 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
         {
             Cause::NoTtl
         }
+        (ResolvedObservation::Starvation { starvation, .. }, _) if starvation.late_timeout => {
+            Cause::LateTimeout
+        }
         (
             ResolvedObservation::WrongStock {
                 sellers: None,
@@ -93,15 +96,12 @@ fn cause_of_finding(facts: &Facts<'_>) -> Cause {
             if facts.history.header.capacity > 1 =>
         {
             let (history, holds) = (facts.history, facts.holds);
-            let missing = permits::cause_of_starvation(history, key_history, holds, starvation);
-            missing.unwrap_or_else(|| {
-                let lock = BlockedLock::new(history, facts.faults, key_history, **starvation);
+            let lock = BlockedLock::new(history, facts.faults, key_history, **starvation);
+            let has_asked = lock.sleep().is_none();
+            permits::cause_of_starvation(history, key_history, holds, starvation, has_asked)
                 // The other causes need a single value that blocks every client.
-                match lock.cause() {
-                    Cause::LostWakeUp => Cause::LostWakeUp,
-                    _ => Cause::Undetermined,
-                }
-            })
+                .or_else(|| Some(lock.cause()).filter(|cause| *cause == Cause::LostWakeUp))
+                .unwrap_or(Cause::Undetermined)
         }
         (ResolvedObservation::Starvation { starvation, .. }, Some(key_history)) => {
             let (history, faults) = (facts.history, facts.faults);

@@ -113,12 +113,14 @@ fn loss(
 }
 
 /// Returns why clients did not get all permits of a semaphore, or `None` if the history does not show that a permit is
-/// missing.
+/// missing. An element with the end of its lease blocks no client that does not ask, because the next attempt may
+/// remove it.
 pub(in crate::check) fn cause_of_starvation(
     history: &History,
     key_history: &KeyHistory,
     holds: &[Hold],
     starvation: &Starvation,
+    has_asked: bool,
 ) -> Option<Cause> {
     let at_ns = starvation.until_ns;
     let is_held = |op: u64| {
@@ -128,6 +130,7 @@ pub(in crate::check) fn cause_of_starvation(
     let mut permits = key_history.spans.iter().filter(|span| {
         matches!(span.key, KeyName::Permit { lock, .. } if lock == starvation.lock)
             && span.exists_at(at_ns)
+            && (has_asked || !span.has_time())
     });
     let is_left = |span: &ValueSpan| span.author.as_ref().is_some_and(|by| !is_held(by.op));
     let weights = weights(holds);

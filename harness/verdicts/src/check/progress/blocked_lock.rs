@@ -11,15 +11,13 @@ use std::collections::{HashMap, HashSet};
 
 use picklock_scenarios::Phase;
 
+use crate::check::finding::Starvation;
+use crate::check::verdict::Cause;
 use crate::history::{EventKind, History};
 use crate::key_history::{KeyHistory, Renewal, SpanEnd, ValueSpan};
 use crate::timeline::{FaultSpan, is_rounded_up, ns_from_ms, stops_clients};
 
-use crate::check::finding::Starvation;
-use crate::check::verdict::Cause;
-
-/// Maximum number of ends of values, counted from the last one, at which the wait is examined. It bounds the cost of
-/// many irrelevant values.
+/// Maximum number of ends of values, counted from the last one, at which the wait is examined, to bound the cost.
 const MAX_EXAMINED_ENDS: usize = 200;
 
 /// An attempt to take a lock.
@@ -184,10 +182,11 @@ impl<'a> BlockedLock<'a> {
     /// during the wait, latest first. The value that blocked the lock may have ended just before the bound was reached.
     fn examined_times(&self) -> impl Iterator<Item = u64> {
         let is_within = |ns: &u64| (self.starvation.from_ns..self.starvation.until_ns).contains(ns);
-        let mut ends: Vec<u64> = (self.values.iter())
-            .map(|span| span.until_ns.saturating_sub(1))
-            .filter(is_within)
-            .collect();
+        let ends = self
+            .values
+            .iter()
+            .map(|span| span.until_ns.saturating_sub(1));
+        let mut ends: Vec<u64> = ends.filter(is_within).collect();
         ends.sort_unstable_by(|one, other| other.cmp(one));
         std::iter::once(self.starvation.until_ns).chain(ends.into_iter().take(MAX_EXAMINED_ENDS))
     }
@@ -280,19 +279,22 @@ impl<'a> BlockedLock<'a> {
         })
     }
 
-    /// Returns the span in which the waiting client slept, if it sent no command that could take a lock during the
-    /// whole starvation.
+    /// Returns the span in which the waiting client slept, or waited for a lost reply, if it sent no command that could
+    /// take a lock during the whole starvation.
     pub(in crate::check) fn sleep(&self) -> Option<(u64, u64)> {
         let wait = &self.starvation;
-        let client = wait.worker.unwrap_or(self.history.header.workers);
+        let probe = self.history.header.workers;
+        let client = (wait.worker.unwrap_or(probe), wait.late_timeout);
+        let covers = |from_ns, until_ns| from_ns <= wait.from_ns && until_ns >= wait.until_ns;
         let mut events = self.history.events.iter();
         events.find_map(|event| match event.what {
             EventKind::IdleWhileWaiting {
                 worker,
                 from_ns,
                 until_ns,
+                late_timeout,
                 ..
-            } if worker == client && from_ns <= wait.from_ns && until_ns >= wait.until_ns => {
+            } if (worker, late_timeout) == client && covers(from_ns, until_ns) => {
                 Some((from_ns, until_ns))
             }
             _ => None,
@@ -486,12 +488,10 @@ fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
 
 /// Returns `true` if the value is older than its lease, rounded up to a second, and was not renewed.
 fn is_past_lease(span: &ValueSpan, attempt: &AttemptTimes, at_ns: u64) -> bool {
-    let longest_ns = attempt
-        .ttl_ns
-        .div_ceil(ns_from_ms(1000))
-        .saturating_mul(ns_from_ms(1000));
-    let is_renewed = span.renewals.iter().any(|renewal| renewal.at_ns <= at_ns);
-    !is_renewed && at_ns > span.from_ns.saturating_add(longest_ns)
+    let second_ns = ns_from_ms(1000);
+    let longest_ns = attempt.ttl_ns.div_ceil(second_ns) * second_ns;
+    let mut renewals = span.renewals.iter();
+    at_ns > span.from_ns.saturating_add(longest_ns) && !renewals.any(|it| it.at_ns <= at_ns)
 }
 
 /// Returns `true` if the attempt that wrote the value removed it while it was still active, and so left nothing.

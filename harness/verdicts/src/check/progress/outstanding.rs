@@ -316,6 +316,7 @@ impl WantedLock {
             worker: None,
             in_turn: false,
             doubt: self.outstanding.doubt_before(u64::MAX),
+            late_timeout: false,
             has_unexpiring_key: true,
         })
     }

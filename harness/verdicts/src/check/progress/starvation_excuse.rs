@@ -28,6 +28,8 @@ pub(in crate::check) struct StarvationExcuses {
     cpu_waits: BTreeMap<usize, Vec<(u64, u64, u64)>>,
     /// When each worker that was slow to start got its first request, and when it sent its first command.
     slow_starts: BTreeMap<usize, (u64, u64)>,
+    /// The spans in which a worker waited longer than its `timeout_ms` for a lost reply.
+    late_timeouts: Vec<(usize, u64, u64)>,
 }
 
 impl StarvationExcuses {
@@ -67,8 +69,36 @@ impl StarvationExcuses {
             } => {
                 self.slow_starts.insert(*worker, (*from_ns, *until_ns));
             }
+            EventKind::IdleWhileWaiting {
+                worker,
+                from_ns,
+                until_ns,
+                late_timeout: true,
+                ..
+            } => self.late_timeouts.push((*worker, *from_ns, *until_ns)),
             _ => {}
         }
+    }
+
+    /// Returns `true` if this worker waited for a lost reply, for longer than its `timeout_ms`, during the whole
+    /// starvation.
+    pub(in crate::check) fn is_late_timeout(&self, worker: usize, starvation: &Starvation) -> bool {
+        let mut late = self.late_timeouts.iter();
+        late.any(|(late, from_ns, until_ns)| {
+            *late == worker && *from_ns <= starvation.from_ns && *until_ns >= starvation.until_ns
+        })
+    }
+
+    /// Returns `true` if the lock was wanted, and only by workers that waited for a lost reply.
+    pub(in crate::check) fn are_late_timeouts(
+        &self,
+        starvation: &Starvation,
+        operations: &[Operation],
+    ) -> bool {
+        let mut waiting = operations_during(starvation, operations).peekable();
+        starvation.worker.is_some()
+            && waiting.peek().is_some()
+            && waiting.all(|waiting| self.is_late_timeout(waiting.worker, starvation))
     }
 
     /// Returns the longest time for which a worker waited for a CPU between two times. It is unknown which of the
@@ -96,14 +126,8 @@ impl StarvationExcuses {
         bound_ns: u64,
         operations: &[Operation],
     ) -> Option<u64> {
-        let waiting = operations.iter().filter(|operation| {
-            operation.kind == OperationKind::Acquire
-                && operation.lock == first.lock
-                && operation.requested_at_ns < first.until_ns
-                && operation.ended_at_ns > first.from_ns
-        });
         let mut longest_ns = None;
-        for operation in waiting {
+        for operation in operations_during(first, operations) {
             let (from_ns, first_command_at_ns) = *self.slow_starts.get(&operation.worker)?;
             let first_command_at_ns = first_command_at_ns.min(first.until_ns);
             let waited_ns = self.cpu_wait_ns(operation.worker, from_ns, first_command_at_ns);
@@ -178,6 +202,25 @@ impl StarvationExcuses {
     }
 }
 
+/// Returns the attempts that wanted the lock during a starvation.
+fn operations_during<'a>(
+    starvation: &Starvation,
+    operations: &'a [Operation],
+) -> impl Iterator<Item = &'a Operation> {
+    let &Starvation {
+        lock,
+        from_ns,
+        until_ns,
+        ..
+    } = starvation;
+    operations.iter().filter(move |operation| {
+        operation.kind == OperationKind::Acquire
+            && operation.lock == lock
+            && operation.requested_at_ns < until_ns
+            && operation.ended_at_ns > from_ns
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +262,7 @@ mod tests {
             from_ns: ns_from_ms(1000),
             until_ns: ns_from_ms(5000),
             worker: Some(0),
+            late_timeout: false,
             in_turn: false,
             doubt: None,
             has_unexpiring_key: false,

@@ -142,6 +142,7 @@ impl Progress {
             from_ns,
             until_ns: limit_ns.saturating_add(excused_ns),
             worker: (worker < self.workers).then_some(worker),
+            late_timeout: false,
             in_turn: first_requested_at_ns.is_some_and(|requested_at_ns| requested_at_ns > from_ns),
             doubt,
             has_unexpiring_key: false,
@@ -254,24 +255,6 @@ impl Progress {
             for state in &mut self.locks {
                 state.outstanding.workers_ended(ended_ns);
             }
-        }
-    }
-
-    fn probed(&mut self, at_ns: u64, lock: u32, granted: bool, waited_ms: u64) {
-        let known = &mut self.locks[lock as usize].probe_granted;
-        *known = Some(known.unwrap_or(false) || granted);
-        if granted {
-            return;
-        }
-        let before = self.found.len();
-        let starved = self.locks[lock as usize].starved;
-        if ns_from_ms(waited_ms) >= self.bound_ns {
-            // For the probe, a wait exactly as long as the bound is too long, so one nanosecond is added.
-            let since_ns = at_ns.saturating_sub(ns_from_ms(waited_ms));
-            self.judge_wait(at_ns.saturating_add(1), lock, self.workers, since_ns);
-        }
-        if self.found.len() == before && !starved {
-            self.undecided.get_or_insert(StarvationReason::ProbeBlocked);
         }
     }
 

@@ -22,7 +22,22 @@ pub(super) fn describe_blocked_lock(draft: &mut Draft<'_>, starvation: &Starvati
         return;
     };
     let blocked = BlockedLock::new(facts.history, facts.faults, key_history, *starvation);
-    for span in blocked.blocking_values().into_iter().take(MAX_VALUES) {
+    let sleep = blocked.sleep();
+    if let Some((from_ns, until_ns)) = sleep {
+        let probe = facts.history.header.workers;
+        let who = client(facts, starvation.worker.unwrap_or(probe));
+        let slept = length(until_ns - from_ns);
+        if starvation.late_timeout {
+            let text = format!("{who} waited {slept} for a lost reply, longer than its timeout_ms");
+            return draft.add(from_ns, Weight::Decisive, text);
+        }
+        let text = format!("{who} sent nothing that could take the lock for {slept}");
+        draft.add(from_ns, Weight::Plot, text);
+    }
+    // The next attempt may remove an element with the end of its lease.
+    let is_blocking = |span: &&ValueSpan| sleep.is_none() || !span.has_time();
+    let blocking = blocked.blocking_values().into_iter().filter(is_blocking);
+    for span in blocking.take(MAX_VALUES) {
         describe_value(draft, span, blocked.cause_of_value(span));
     }
     let (returned, silent) = (blocked.returned(), blocked.stopped_asking());
@@ -36,13 +51,6 @@ pub(super) fn describe_blocked_lock(draft: &mut Draft<'_>, starvation: &Starvati
             "all {silent} attempts in that time were answered without a command to any node"
         );
         draft.add(starvation.until_ns, Weight::Plot, text);
-    }
-    if let Some((from_ns, until_ns)) = blocked.sleep() {
-        let probe = facts.history.header.workers;
-        let who = client(facts, starvation.worker.unwrap_or(probe));
-        let slept = length(until_ns - from_ns);
-        let text = format!("{who} sent nothing that could take the lock for {slept}");
-        draft.add(from_ns, Weight::Plot, text);
     }
 }
 
@@ -61,7 +69,7 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
         return;
     };
     let expiry = match why {
-        Cause::NoTtl => ", without expiry",
+        Cause::NoTtl if !span.has_time() => ", without expiry",
         _ => "",
     };
     let text = format!(

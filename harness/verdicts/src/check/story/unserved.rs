@@ -3,7 +3,7 @@
 //! a key that never expires kept other clients out.
 
 use crate::check::causes::evidence::Evidence;
-use crate::history::EventKind;
+use crate::history::{EventKind, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{Hold, HoldEnd, ns_from_ms};
 
@@ -33,20 +33,31 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
     }
 }
 
-/// Returns the remark on a holder that had the lock for longer than its lease only because its value never expires, or
-/// `None` if there was no such holder.
+/// Returns the remark on a holder that had the lock for longer than its lease only because its value, or the number of
+/// permits, never expires, or `None` if there was no such holder.
 pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Option<String> {
     let spans = &evidence.key_history()?.spans;
     let never_expires = |hold: &&Hold| {
         let due_ns = hold.begin_ns.saturating_add(hold.ttl_ns);
-        let mut own = spans.iter().filter(|span| {
+        let count = KeyName::Count {
+            permits_of: hold.lock,
+        };
+        let is_own = |span: &&ValueSpan| {
             span.is_of(hold.worker, hold.op) && span.may_be_lock_value() && span.exists_at(due_ns)
-        });
-        hold.end_ns > due_ns && own.any(|span| span.expiry.is_none())
+        };
+        // An empty list of free permits does not exist.
+        let is_count = |span: &&ValueSpan| span.key == count && span.from_ns <= due_ns;
+        let mut blocking = (spans.iter()).filter(|span| is_own(span) || is_count(span));
+        hold.end_ns > due_ns && blocking.any(|span| span.expiry.is_none() && !span.has_time())
     };
     let hold = evidence.timeline.holds().iter().find(never_expires)?;
+    let reason = if evidence.history.header.capacity > 1 {
+        "and its permit went to no other client: it never expires"
+    } else {
+        "and let no other client in: its value never expires"
+    };
     Some(format!(
-        "worker {} held {} for {}, longer than its lease of {}, and let no other client in: its value never expires",
+        "worker {} held {} for {}, longer than its lease of {}, {reason}",
         hold.worker,
         evidence.history.header.named(hold.lock, "the lock"),
         length(hold.end_ns.saturating_sub(hold.begin_ns)),
