@@ -12,7 +12,7 @@
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
 //! | a validity that is reported after the release was sent | promises nothing: the client is releasing the lock |
 //! | precision | a report that is up to 1 ms too long agrees, because no value is more precise; up to 5 ms is undecided |
-//! | "its own value was still there" after a release | on so many nodes that no other client could get a quorum, when the success arrived, and never removed by that client later |
+//! | "its own value was still there" after a release | on so many nodes that no other client could get a quorum, when the success arrived and for 2 ms after that, and never removed by that client later |
 //! | an element with the token of another client that holds the lock | belongs to that client, and a release may leave it |
 //! | a refusal, or a release that reports `false` or nothing, while the value "stays" | it is there for a tenth of the lease after that, on as many nodes as matter, and its own client never removes it |
 //! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
@@ -21,7 +21,7 @@
 //! | a release that reports `false` for a value that it removed itself | on as many nodes as a grant needs, by commands of that release, before the answer and before the end of the lease; no fault was active, or had ended less than a tenth of the lease before, since the request to acquire, no stall and no wait for a CPU either, the client did not cancel its request, and the lock keeps its key for no minimum time |
 //! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs. A value that its own attempt replaces at the same time has not ended |
 //! | a grant without a value that is over when it is reported, or has no reported validity | still a grant without a value: `unbacked-grant` |
-//! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well |
+//! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well. If no value of the lock names a token, a value in doubt backs the grant if there was any fault |
 //! | a shorter expiry of an extension | judged by the reported validity alone |
 //! | the expiry of an attempt that was not granted the lock | claims nothing, because nothing was reported |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
@@ -73,7 +73,7 @@ pub fn claims(case: &Case) -> Finding {
 fn unwritten(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let note = format!("op {} was granted the lock without a value", attempt.op);
     let causes = ["unbacked-grant", "stale-reply"];
-    case.is_unwritten(attempt)
+    (case.is_unwritten(attempt) && !case.may_rest_on_doubt(attempt))
         .then(|| (attempt.from(), Finding::violated(causes, note)))
 }
 
@@ -181,7 +181,8 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
             let holds = one.granted() && from <= at && at < until;
             holds && one.worker != attempt.worker && has_element_of(value, one)
         });
-        value.exists_at(at) && !removed_later && !of_another
+        let is_ending = value.runs_out(at) <= at.saturating_add(2 * MS);
+        value.exists_at(at) && !is_ending && !removed_later && !of_another
     };
     // A release may leave a value that the same client wrote in an attempt without a definite answer, for example a
     // hold count.
@@ -219,16 +220,13 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
 
 /// Finds a value that stays although the lock reports that its client does not hold the lock, or reports nothing.
 fn left_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let enough = (case.file.nodes + 1).saturating_sub(case.need());
     let (at, cause, need) = match (attempt.answer, attempt.released) {
         (attempt::Answer::Refused | attempt::Answer::Failed(true), _) => {
             (attempt.answered, "ambiguous-acquire", case.need())
         }
-        (attempt::Answer::Granted, Some((at, Some(false)))) => {
-            let enough = (case.file.nodes + 1).saturating_sub(case.need());
-            (at, "false-release", enough)
-        }
+        (attempt::Answer::Granted, Some((at, Some(false)))) => (at, "false-release", enough),
         (attempt::Answer::Granted, Some((at, None))) if !attempt.release_failed => {
-            let enough = (case.file.nodes + 1).saturating_sub(case.need());
             (at, "silent-release", enough)
         }
         _ => return None,

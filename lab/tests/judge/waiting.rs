@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::attempt::{Answer, Attempt};
 use super::cause::Case;
-use super::key_history::{Author, End, KeyHistory, Value};
+use super::key_history::{Author, End, Expiry, KeyHistory, Value};
 use super::progress::lease;
+use super::renewal::can_be_stale;
 
 type Span = (u64, u64);
 
@@ -22,6 +23,20 @@ impl Case {
             .into_iter()
             .take_while(|one| one.answer == Answer::Failed(false));
         in_doubt.map(|one| one.op).collect()
+    }
+
+    /// Returns `true` if a grant may rest on a value that the same client left in an attempt without a definite answer:
+    /// no value of the lock names a token, and a reply may have come late.
+    pub fn may_rest_on_doubt(&self, attempt: &Attempt) -> bool {
+        let doubts = self.doubts_before(attempt);
+        let is_of_doubt = |value: &Value| {
+            let author = value.author.as_ref();
+            author.is_some_and(|by| doubts.contains(&by.op)) && value.exists_at(attempt.from())
+        };
+        let mut granted = self.attempts.iter().filter(|one| one.granted());
+        let names_tokens = granted.any(|one| one.token.len() >= 4 && self.names_token(one));
+        let mut values = self.key_history.values_of_lock(attempt.key);
+        !names_tokens && can_be_stale(&self.file) && values.any(is_of_doubt)
     }
 
     /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in
@@ -114,6 +129,27 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     causes
 }
 
+/// Returns `true` if a value of `owner` exists at a time because of other workers' commands: it would have expired
+/// without them, or would exist with them alone.
+fn is_kept_by_others(value: &Value, owner: u64, at: u64) -> bool {
+    let ends_at = |one: &Expiry| one.ttl.map_or(u64::MAX, |ttl| one.at.saturating_add(ttl));
+    let first = value.expiries.first().map_or(u64::MAX, ends_at);
+    let others = |one: &&Expiry| one.by.as_ref().is_some_and(|by| by.worker != owner);
+    let renewals = || value.expiries.iter().skip(1).filter(|one| one.at <= at);
+    let until = |is_counted: &dyn Fn(&&Expiry) -> bool| {
+        let counted = renewals().filter(is_counted);
+        counted.fold(first, |end, one| {
+            if one.at <= end {
+                end.max(ends_at(one))
+            } else {
+                end
+            }
+        })
+    };
+    let by_owner = |one: &&Expiry| !others(one);
+    renewals().any(|one| others(&one)) && (until(&by_owner) <= at || until(&others) > at)
+}
+
 /// Returns the causes for which a value that exists at a time can keep others waiting.
 fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'static str> {
     let mut causes = Vec::new();
@@ -126,10 +162,7 @@ fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'stati
     let reported_released = by
         .is_some_and(|one| matches!(one.released, Some((answered, Some(true))) if answered <= at));
     let later = value.expiries.iter().skip(1).filter(|one| one.at <= at);
-    let foreign = later.clone().any(|one| {
-        let worker = one.by.as_ref().map(|by| by.worker);
-        worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
-    });
+    let foreign = owner.is_some_and(|(worker, _)| is_kept_by_others(value, worker, at));
     // Its client was denied the lock, and keeps it alive.
     let is_kept = by.is_some_and(|one| {
         let is_own = |by: &Author| by.worker == one.worker;
