@@ -203,6 +203,12 @@ pub enum InconclusiveReason {
     /// Two clients ran the job of a tick in succession, and a stall of the machine may have delayed the second run.
     #[error("tick {tick} ran twice, but the machine stalled for {stalled_ms} ms before: {RERUN}")]
     LateTick { tick: u64, stalled_ms: u64 },
+    /// A lock that promises to renew its lease did not, and the machine may be the reason.
+    #[error(
+        "the lease of worker {worker} was not renewed, but the machine delayed the worker or a server for {delayed_ms} ms \
+         since the last renewal: {RERUN}"
+    )]
+    RenewalDelayed { worker: usize, delayed_ms: u64 },
     /// Every worker exited, although no fault killed it.
     #[error("too little to judge: all workers died")]
     EverybodyDied,
@@ -396,6 +402,7 @@ impl InconclusiveReason {
                 *because == Some(MissedBecause::NoFailover)
             }
             InconclusiveReason::LateTick { .. }
+            | InconclusiveReason::RenewalDelayed { .. }
             | InconclusiveReason::TickMissed {
                 by: TickExcuse::Stall(_),
                 ..

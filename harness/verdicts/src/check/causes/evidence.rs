@@ -12,7 +12,9 @@ use crate::check::causes::ending_command::{is_same_token, took_again};
 use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservation, Taken};
 use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
-use crate::check::claims::promised_renewal::{is_never_reported, late_extension_ns, ran_out_ns};
+use crate::check::claims::promised_renewal::{
+    MissedRenewal, is_never_reported, late_extension_ns, missed_renewal,
+};
 use crate::check::finding::{
     Finding, ForeignTaking, Judgement, Observation, StaleToken, Taking, WrongStock,
 };
@@ -55,6 +57,7 @@ impl<'a> Evidence<'a> {
     /// Removes the violations that rest on a stall from a judgement. If other violations remain, the first of them is
     /// the finding; otherwise the property is `Unknown`.
     pub fn correct_for_stalls(&self, property: Property, judgement: Judgement) -> Judgement {
+        let judgement = self.correct_for_renewals(judgement);
         let (Judgement::Violated { first, .. }, Some(correction)) =
             (&judgement, &self.stall_correction)
         else {
@@ -92,6 +95,38 @@ impl<'a> Evidence<'a> {
         };
         let reason = stalled_ops.and_then(|ops: Vec<u64>| correction.reason(&ops, self.history));
         reason.map_or(judgement, Judgement::Unknown)
+    }
+
+    /// Returns `Unknown` instead of a violation in which a client outlived a lease that was not renewed, perhaps only
+    /// because of the machine.
+    fn correct_for_renewals(&self, judgement: Judgement) -> Judgement {
+        let Judgement::Violated { first, .. } = &judgement else {
+            return judgement;
+        };
+        let ops = match &first.observation {
+            Observation::Overlap { holders, .. } => holders.clone(),
+            Observation::WrongStock(stock) => {
+                let sellers = self.sellers(stock, first.at_ns);
+                sellers.map_or(Vec::new(), |sellers| vec![sellers.pair.0.op])
+            }
+            _ => return judgement,
+        };
+        let doubt = ops.iter().find_map(|op| {
+            let hold = self.hold(*op)?;
+            let missed = self.missed_renewal(hold)?;
+            let doubt = missed.doubt(hold.worker)?;
+            (missed.at_ns <= first.at_ns).then_some(doubt)
+        });
+        doubt.map_or(judgement, Judgement::Unknown)
+    }
+
+    /// Returns how this holder lost its key, although its lock promises renewal.
+    fn missed_renewal(&self, hold: &Hold) -> Option<MissedRenewal> {
+        let is_own = |span: &&ValueSpan| span.is_of(hold.worker, hold.op);
+        let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
+        let key_history = self.key_history();
+        let quorum = key_history.map_or(1, |lock| lock.nodes.quorum(hold.lock));
+        missed_renewal(&self.timeline, &own, hold, quorum)
     }
 
     /// Removes releases of another client's lock that a stall may have delayed from a judgement. If the client or the
@@ -238,10 +273,8 @@ impl<'a> Evidence<'a> {
         };
         let is_own = |span: &&ValueSpan| span.is_of(first.worker, first.op);
         let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
-        let quorum = self
-            .key_history()
-            .map_or(1, |lock| lock.nodes.quorum(first.lock));
-        let ran_out_ns = ran_out_ns(&self.timeline, &own, first, quorum);
+        let missed = self.missed_renewal(first);
+        let lost = missed.filter(|missed| missed.delayed_ms.is_none());
         // A lock that confirmed an extension after the loss was not silent. If the leases overlap only because of that
         // extension, the extension is the cause.
         let is_confirmed_since =
@@ -270,9 +303,10 @@ impl<'a> Evidence<'a> {
             is_perhaps_outlived: are_over(&first.leases),
             late_loss_report: self.late_loss_report(first, second),
             late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
-            is_silent_loss: ran_out_ns
-                .is_some_and(|lost_ns| lost_ns <= second.begin_ns && !is_confirmed_since(lost_ns))
-                || is_outlived && is_never_reported(&self.timeline, first, second.begin_ns),
+            is_silent_loss: lost.is_some_and(|lost| {
+                lost.at_ns <= second.begin_ns && !is_confirmed_since(lost.at_ns)
+            }) || is_outlived
+                && is_never_reported(&self.timeline, first, second.begin_ns),
             unbacked: self.unbacked([first, second]),
             phantom_ns: phantom_ns(self.history, &own, first, second),
             taken: taken.map(|taking| self.taken(taking)).collect(),

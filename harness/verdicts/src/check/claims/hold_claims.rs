@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::check::claims::continuity::{Course, Reports};
-use crate::check::claims::promised_renewal::ran_out_ns;
+use crate::check::claims::promised_renewal::{MissedRenewal, missed_renewal};
 use crate::check::claims::untrue_answers::{gone_ns, is_denied, refused_ns};
 use crate::check::finding::Claim;
+use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::disturbances::Disturbances;
 use crate::history::{EventKind, KeyName};
 use crate::key_history::{KeyHistory, NodesUsed, ValueSpan};
-use crate::timeline::{Timeline, ms_from_ns};
+use crate::timeline::{Hold, Timeline, ms_from_ns};
 
 /// The state of a run by which holds are judged.
 pub(in crate::check) struct HoldJudge<'a> {
@@ -33,8 +34,11 @@ pub(in crate::check) struct UntrueClaim {
 }
 
 impl HoldJudge<'_> {
-    /// Returns the untrue claims about all holds, hold by hold.
-    pub(in crate::check) fn judge(&self, timeline: &Timeline<'_>) -> Vec<UntrueClaim> {
+    /// Returns the untrue claims about all holds, hold by hold, and why a claim may be untrue that is not among them.
+    pub(in crate::check) fn judge(
+        &self,
+        timeline: &Timeline<'_>,
+    ) -> (Vec<UntrueClaim>, Option<InconclusiveReason>) {
         let history = timeline.history();
         let refused: HashSet<u64> = (history.events.iter())
             .filter_map(|event| match event.what {
@@ -51,7 +55,7 @@ impl HoldJudge<'_> {
             }
         }
         let disturbances = Disturbances::new(timeline);
-        let mut found = Vec::new();
+        let (mut found, mut doubt) = (Vec::new(), None);
         for hold in timeline.holds() {
             let course = Course {
                 timeline,
@@ -61,7 +65,12 @@ impl HoldJudge<'_> {
                 keys: (self.lock_keys.get(&hold.lock)).map_or(&[][..], Vec::as_slice),
             };
             let mut claims = course.false_claims(&reports);
-            claims.extend(expired(&course));
+            if let Some(missed) = missed_renewal(timeline, course.own, hold, course.quorum) {
+                match missed.doubt(hold.worker) {
+                    None => claims.push(expired(&missed, hold)),
+                    delayed => doubt = doubt.or(delayed),
+                }
+            }
             if refused.contains(&hold.op) {
                 claims.extend(refused_extension(&course));
             }
@@ -82,21 +91,20 @@ impl HoldJudge<'_> {
                     }),
             );
         }
-        found
+        (found, doubt)
     }
 }
 
 /// The time of an untrue claim, its subject, and the observation.
 type DatedClaim = (u64, Claim, String);
 
-/// Returns the claim of a lock that promises renewal, if the key expired during the hold.
-fn expired(course: &Course<'_, '_>) -> Option<DatedClaim> {
-    let at_ns = ran_out_ns(course.timeline, course.own, course.hold, course.quorum)?;
+/// Returns the claim of a lock that promises renewal, and whose key expired during the hold.
+fn expired(missed: &MissedRenewal, hold: &Hold) -> DatedClaim {
     let statement = format!(
         "worker {}'s key expired while it held the lock, although the lock promises to renew it",
-        course.hold.worker
+        hold.worker
     );
-    Some((at_ns, Claim::Renewal, statement))
+    (missed.at_ns, Claim::Renewal, statement)
 }
 
 /// Returns the claim of a refused extension, if nothing prevented the extension.

@@ -4,15 +4,18 @@
 //! loss is excused if, since the last renewal, a fault may have kept commands from the servers or the client from
 //! running, or if the harness, the client or a server was stalled for long enough to explain it. Short stalls add up.
 //! If the lock reports nothing after the loss for longer than the faults and stalls lasted, the excuse does not count.
+//! A loss that only the machine excuses, and no fault, proves nothing: it is neither the lock's fault nor the client's.
 
 use std::collections::BTreeSet;
 
 use crate::history::{Event, EventKind, History, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan};
 use crate::timeline::{
-    FaultSpan, Hold, Timeline, ends_clients, includes, ns_from_ms, spoils_clocks, stops_clients,
+    FaultSpan, Hold, Timeline, ends_clients, includes, ms_from_ns, ns_from_ms, spoils_clocks,
+    stops_clients,
 };
 
+use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::delays::stalled_ns;
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
@@ -22,19 +25,36 @@ fn is_own_name(key: &KeyName) -> bool {
     matches!(key, KeyName::Lock(_))
 }
 
-/// Returns when the key of this holder expired on its quorum. `own` contains the values of its attempt. Returns `None`
-/// if the key did not expire, if the lock promises no renewal, if it had reported the loss before, or if the loss is
-/// excused.
+/// How a holder lost its key, although its lock promises renewal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::check) struct MissedRenewal {
+    /// When the key expired on its quorum.
+    pub(in crate::check) at_ns: u64,
+    /// For how long the machine delayed the client or a server since the last renewal, if only that excuses the loss,
+    /// in milliseconds. `None` if nothing excuses it.
+    pub(in crate::check) delayed_ms: Option<u64>,
+}
+
+impl MissedRenewal {
+    /// Returns why the loss proves nothing, or `None` if nothing excuses it.
+    pub(in crate::check) fn doubt(&self, worker: usize) -> Option<InconclusiveReason> {
+        let delayed = self.delayed_ms;
+        delayed.map(|delayed_ms| InconclusiveReason::RenewalDelayed { worker, delayed_ms })
+    }
+}
+
+/// Returns how this holder lost its key. `own` contains the values of its attempt. Returns `None` if the key did not
+/// expire, if the lock promises no renewal, if it had reported the loss before, or if a fault excuses the loss.
 ///
 /// A fault or a stall excuses the loss unless the lock then reports nothing for longer than the fault or the stall
 /// lasted. This silence ends when the lock reports the loss, or confirms an extension. This function does not check if
 /// the confirmation is true.
-pub(in crate::check) fn ran_out_ns(
+pub(in crate::check) fn missed_renewal(
     timeline: &Timeline<'_>,
     own: &[&ValueSpan],
     hold: &Hold,
     quorum: usize,
-) -> Option<u64> {
+) -> Option<MissedRenewal> {
     let history = timeline.history();
     if !history.header.renews {
         return None;
@@ -65,8 +85,12 @@ pub(in crate::check) fn ran_out_ns(
     let before_ns = (renewed_ns, until_ns);
     let is_excused =
         is_disturbed(timeline, hold, before_ns) || is_delayed(history, hold.worker, before_ns);
+    let unexcused = MissedRenewal {
+        at_ns: until_ns,
+        delayed_ms: None,
+    };
     if !is_excused {
-        return Some(until_ns);
+        return Some(unexcused);
     }
     let confirmed_ns = confirmed_after_ns(history, hold, until_ns);
     let answers_ns = [
@@ -76,7 +100,18 @@ pub(in crate::check) fn ran_out_ns(
     ];
     let silence_end_ns = answers_ns.into_iter().flatten().min()?;
     let any_fault = |fault: &FaultSpan<'_>| concerns(fault, hold.worker);
-    is_silent(timeline, hold, (until_ns, silence_end_ns), any_fault).then_some(until_ns)
+    if is_silent(timeline, hold, (until_ns, silence_end_ns), any_fault) {
+        return Some(unexcused);
+    }
+    let mut faults = timeline.faults().iter();
+    if faults.any(|fault| fault.touches(hold.acquire_ns, until_ns)) {
+        return None;
+    }
+    let delayed_ns = disturbed_ns(timeline, hold.worker, before_ns, |_| false);
+    Some(MissedRenewal {
+        delayed_ms: delayed_ns.map(ms_from_ns),
+        ..unexcused
+    })
 }
 
 /// Returns `true` if the silence of the lock from `since_ns` to `until_ns` is longer than its excuse: the total time of

@@ -74,7 +74,7 @@ pub(in crate::check) struct Claims {
     ttl_ns: u64,
     declares: Declarations,
     harness_stalls: Vec<HarnessStall>,
-    /// The first refusal, or failed clean-up, that a stall may have caused.
+    /// The first refusal, failed clean-up or missed renewal that a stall may have caused.
     doubt: Option<InconclusiveReason>,
     /// Whether a grant has written a value that names its token.
     names_tokens: bool,
@@ -343,7 +343,9 @@ impl Claims {
             released_late: &self.released_late,
             denied_ns: &self.denied_ns,
         };
-        for untrue in judge.judge(timeline) {
+        let (untrue, doubt) = judge.judge(timeline);
+        self.doubt = self.doubt.take().or(doubt);
+        for untrue in untrue {
             self.record(
                 untrue.at_ns,
                 untrue.about,
