@@ -21,7 +21,7 @@
 //! | a release that reports `false` for a value that it removed itself | on as many nodes as a grant needs, by commands of that release, before the answer and before the end of the lease; no fault was active, or had ended less than a tenth of the lease before, since the request to acquire, no stall and no wait for a CPU either, the client did not cancel its request, and the lock keeps its key for no minimum time |
 //! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs. A value that its own attempt replaces at the same time has not ended |
 //! | a grant without a value that is over when it is reported, or has no reported validity | still a grant without a value: `unbacked-grant` |
-//! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well |
+//! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well. If no value of the lock names a token, a value in doubt backs the grant if there was any fault |
 //! | a shorter expiry of an extension | judged by the reported validity alone |
 //! | the expiry of an attempt that was not granted the lock | claims nothing, because nothing was reported |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
@@ -73,7 +73,7 @@ pub fn claims(case: &Case) -> Finding {
 fn unwritten(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
     let note = format!("op {} was granted the lock without a value", attempt.op);
     let causes = ["unbacked-grant", "stale-reply"];
-    case.is_unwritten(attempt)
+    (case.is_unwritten(attempt) && !case.may_rest_on_doubt(attempt))
         .then(|| (attempt.from(), Finding::violated(causes, note)))
 }
 
@@ -219,16 +219,13 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
 
 /// Finds a value that stays although the lock reports that its client does not hold the lock, or reports nothing.
 fn left_value(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
+    let enough = (case.file.nodes + 1).saturating_sub(case.need());
     let (at, cause, need) = match (attempt.answer, attempt.released) {
         (attempt::Answer::Refused | attempt::Answer::Failed(true), _) => {
             (attempt.answered, "ambiguous-acquire", case.need())
         }
-        (attempt::Answer::Granted, Some((at, Some(false)))) => {
-            let enough = (case.file.nodes + 1).saturating_sub(case.need());
-            (at, "false-release", enough)
-        }
+        (attempt::Answer::Granted, Some((at, Some(false)))) => (at, "false-release", enough),
         (attempt::Answer::Granted, Some((at, None))) if !attempt.release_failed => {
-            let enough = (case.file.nodes + 1).saturating_sub(case.need());
             (at, "silent-release", enough)
         }
         _ => return None,

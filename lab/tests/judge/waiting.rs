@@ -6,6 +6,7 @@ use super::attempt::{Answer, Attempt};
 use super::cause::Case;
 use super::key_history::{Author, End, KeyHistory, Value};
 use super::progress::lease;
+use super::renewal::can_be_stale;
 
 type Span = (u64, u64);
 
@@ -22,6 +23,20 @@ impl Case {
             .into_iter()
             .take_while(|one| one.answer == Answer::Failed(false));
         in_doubt.map(|one| one.op).collect()
+    }
+
+    /// Returns `true` if a grant may rest on a value that the same client left in an attempt without a definite answer:
+    /// no value of the lock names a token, and a reply may have come late.
+    pub fn may_rest_on_doubt(&self, attempt: &Attempt) -> bool {
+        let doubts = self.doubts_before(attempt);
+        let is_of_doubt = |value: &Value| {
+            let author = value.author.as_ref();
+            author.is_some_and(|by| doubts.contains(&by.op)) && value.exists_at(attempt.from())
+        };
+        let mut granted = self.attempts.iter().filter(|one| one.granted());
+        let names_tokens = granted.any(|one| one.token.len() >= 4 && self.names_token(one));
+        let mut values = self.key_history.values_of_lock(attempt.key);
+        !names_tokens && can_be_stale(&self.file) && values.any(is_of_doubt)
     }
 
     /// Returns `true` if an attempt that was not granted the lock wrote values on as many nodes as a grant needs in

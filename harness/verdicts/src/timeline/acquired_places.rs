@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::history::KeyName;
 
-use super::token::names_token;
+use super::token::{is_distinctive, names_token};
 
 /// The values that an attempt wrote in order to acquire: the last one in each key of each node.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,8 @@ pub struct AcquiredPlaces {
     token: Option<Box<str>>,
     /// Whether a value of the attempt names the token of the grant.
     is_token_written: bool,
+    /// Whether that token is too long to occur in a value by chance.
+    is_token_distinctive: bool,
 }
 
 /// A value that an attempt wrote to a key of a node.
@@ -93,6 +95,7 @@ impl AcquiredPlaces {
             .iter()
             .any(|place| names_token(&place.value, token));
         self.is_token_written = is_any_named;
+        self.is_token_distinctive = is_distinctive(token);
         let mut last_ns = 0;
         for place in &mut self.places {
             place.is_granted = !is_any_named || names_token(&place.value, token);
@@ -127,6 +130,11 @@ impl AcquiredPlaces {
     /// Returns `true` if the value that the attempt wrote to this key names the token of its grant.
     pub fn names_grant(&self, node: usize, key: &KeyName) -> bool {
         self.is_token_written && self.contains(node, key) && self.is_granted(node, key)
+    }
+
+    /// Returns `true` if a value of the attempt names the token of its grant, and not by chance.
+    pub fn names_distinctive_token(&self) -> bool {
+        self.is_token_written && self.is_token_distinctive
     }
 
     /// Returns `true` if `value` is in this key because of the attempt: it is the value that the attempt wrote, or a

@@ -160,7 +160,7 @@ pub(super) fn claims(history: &History) -> (u64, Option<u64>) {
 
 /// Returns `true` if a grant can rest on the values of earlier attempts: they name the grant's token, or the attempt
 /// that wrote the last of them was answered, or its answer may have arrived after the new request. (The faults of these
-/// histories delay no answer.)
+/// histories delay no answer, and their tokens are too short to identify a value.)
 fn may_rest_on(events: &[Event], index: usize, op: u64, kept: &[Own<'_>]) -> bool {
     let EventKind::Granted { token, .. } = &events[index].what else {
         return false;

@@ -6,7 +6,7 @@
 //!   there ends no sooner than reported. An expiry counts from the latest time at which it may have been set, so the
 //!   bound is never too low. How long a value really stayed does not matter here: its loss is a matter of other
 //!   properties. If a lock writes nothing, because its client's value from an earlier attempt is still there, that
-//!   value counts.
+//!   value counts. If the earlier attempt ended in doubt, and the lock's values name tokens, it must name the token.
 //! - *The lease is the requested one.* The expiry is the lease, or the lease rounded up to a whole second. A lock may
 //!   count the lease from the request, and write the rest (`PXAT`, or the remaining time). A key without expiry is not
 //!   judged, because some locks measure the lease in another way.
@@ -76,15 +76,24 @@ pub(in crate::check) struct Claims {
     harness_stalls: Vec<HarnessStall>,
     /// The first refusal, or failed clean-up, that a stall may have caused.
     doubt: Option<InconclusiveReason>,
+    /// Whether a grant has written a value that names its token.
+    names_tokens: bool,
     pending: Vec<PendingClaim>,
 }
 
-/// A false claim, and when it was made. It is pending until the number of nodes that its lock uses is known.
+/// A false claim, and when it was made. It is pending until the whole history shows whether it is excused.
 struct PendingClaim {
     at_ns: u64,
-    /// The claim is not false if this lock uses only one node.
-    unless_on_one_node: Option<u32>,
+    unless: Option<Excuse>,
     claim: FalseClaim,
+}
+
+/// What makes a claim true although it looks false.
+enum Excuse {
+    /// This lock uses only one node.
+    OneNode(u32),
+    /// No value names the token of its grant, so a value does not show which attempt it was written for.
+    UnnamedTokens,
 }
 
 impl Claims {
@@ -96,21 +105,33 @@ impl Claims {
         };
         self.pending.push(PendingClaim {
             at_ns,
-            unless_on_one_node: None,
+            unless: None,
             claim,
         });
     }
 
+    /// Gives the claim that was recorded last an excuse.
+    fn excuse_last(&mut self, unless: Option<Excuse>) {
+        if let Some(last) = self.pending.last_mut() {
+            last.unless = unless;
+        }
+    }
+
     fn granted(&mut self, at_ns: u64, attempt: &Attempt) {
         let written = self.written.by_attempt(attempt);
+        self.names_tokens |= attempt.written.names_distinctive_token();
         self.judge_elapsed(at_ns, attempt);
         // A lock that keeps its value from one attempt to the next writes nothing. The kept value must still live as
         // long as the lease that the lock reports.
         if written.is_empty()
             && let Some(kept) = self.kept_value(at_ns, attempt)
-            && self.may_rest_on(attempt, &kept)
+            && let is_for_grant = self.is_for_grant(attempt, &kept)
+            && (is_for_grant || self.may_be_answered_late(attempt, &kept))
         {
-            return self.judge_validity(at_ns, attempt, &kept);
+            if self.judge_validity(at_ns, attempt, &kept) && !is_for_grant {
+                self.record_late_reply(at_ns, attempt);
+            }
+            return;
         }
         self.record_keys(attempt.lock, &written);
         self.judge_expiry(at_ns, attempt, &written);
@@ -148,24 +169,33 @@ impl Claims {
         self.written.kept(attempt, at_ns, self.kept.clocks())
     }
 
-    /// Returns `true` if the grant can rest on `kept`, the value of an earlier attempt of the same client. If that
-    /// attempt ended with a definite answer, it always can. If it ended in doubt, the value must name the token of the
-    /// grant, as it does if the granted attempt has set the expiry of its own value anew, or a delayed reply to the
-    /// earlier command must be able to explain the grant.
-    fn may_rest_on(&self, attempt: &Attempt, kept: &Written) -> bool {
+    /// Returns `true` if `kept`, the value of an earlier attempt of the same client, counts as written for this grant.
+    /// If that attempt ended in doubt, the value must name the token of the grant, as it does if the granted attempt
+    /// has set the expiry of its own value anew.
+    fn is_for_grant(&self, attempt: &Attempt, kept: &Written) -> bool {
         let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
-        if !is_of_doubt {
-            return true;
-        }
         let token = attempt.written.kept_token().unwrap_or_default();
-        let delays = self.kept.delays();
         let has_taken_over =
             |value: &WrittenValue| attempt.written.names_grant(value.node, &value.key);
-        kept.names(token)
-            || kept.lock_values().any(has_taken_over)
-            || (kept.lock_values()).any(|value| {
-                delays.can_bridge(attempt.worker, value.written_ns, attempt.acquire_ns)
-            })
+        !is_of_doubt || kept.names(token) || kept.lock_values().any(has_taken_over)
+    }
+
+    /// Returns `true` if the reply to the command that wrote `kept` may have arrived after this request was sent.
+    fn may_be_answered_late(&self, attempt: &Attempt, kept: &Written) -> bool {
+        let delays = self.kept.delays();
+        (kept.lock_values())
+            .any(|value| delays.can_bridge(attempt.worker, value.written_ns, attempt.acquire_ns))
+    }
+
+    /// Records a grant that only the late reply to an earlier command explains.
+    fn record_late_reply(&mut self, at_ns: u64, attempt: &Attempt) {
+        let statement = format!(
+            "worker {} was granted the lock without a value for this request, after an earlier request without an \
+             answer",
+            attempt.worker
+        );
+        self.record(at_ns, Claim::EarlierReply, vec![attempt.op], statement);
+        self.excuse_last(Some(Excuse::UnnamedTokens));
     }
 
     /// Judges the claim that a grant has the requested lease.
@@ -226,13 +256,12 @@ impl Claims {
             attempt.worker, self.nodes
         );
         self.record(at_ns, Claim::Grant, vec![attempt.op], statement);
-        if let Some(claim) = self.pending.last_mut() {
-            claim.unless_on_one_node = (nodes > 0).then_some(attempt.lock);
-        }
+        self.excuse_last((nodes > 0).then_some(Excuse::OneNode(attempt.lock)));
     }
 
-    /// Judges the reported end of the lease, which must not be later than the written expiry.
-    fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) {
+    /// Judges the reported end of the lease, which must not be later than the written expiry. Returns `true` if it is
+    /// not.
+    fn judge_validity(&mut self, at_ns: u64, attempt: &Attempt, written: &Written) -> bool {
         let quorum = self.nodes_used.quorum(attempt.lock);
         let expiries_ns = written.expiries_ns();
         let reported_end_ns = attempt.deadline_ns;
@@ -241,24 +270,27 @@ impl Claims {
             Some(_) => EXPIRY_SLACK_NS,
         };
         // A lease that is over when it is reported promises nothing.
-        if let Some(written_end_ns) = expiries_ns.get(quorum - 1)
-            && attempt.lease_reported
-            && reported_end_ns > at_ns
-            && reported_end_ns > written_end_ns.saturating_add(slack_ns)
-        {
-            let more_ms = ms_from_ns(reported_end_ns - written_end_ns);
-            let statement = format!(
-                "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
-                attempt.worker
-            );
-            let rests_on_doubt = (written.left_by).is_some_and(|op| self.in_doubt.contains(&op));
-            let about = if rests_on_doubt {
-                Claim::EarlierReply
-            } else {
-                Claim::Validity
-            };
-            self.record(at_ns, about, vec![attempt.op], statement);
-        }
+        let too_late = (expiries_ns.get(quorum - 1)).filter(|written_end_ns| {
+            attempt.lease_reported
+                && reported_end_ns > at_ns
+                && reported_end_ns > written_end_ns.saturating_add(slack_ns)
+        });
+        let Some(written_end_ns) = too_late else {
+            return true;
+        };
+        let more_ms = ms_from_ns(reported_end_ns - written_end_ns);
+        let statement = format!(
+            "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
+            attempt.worker
+        );
+        let rests_on_doubt = (written.left_by).is_some_and(|op| self.in_doubt.contains(&op));
+        let about = if rests_on_doubt {
+            Claim::EarlierReply
+        } else {
+            Claim::Validity
+        };
+        self.record(at_ns, about, vec![attempt.op], statement);
+        false
     }
 
     /// Judges the claim that the lock is separate: no other lock uses its key.
@@ -352,6 +384,7 @@ impl Checker for Claims {
             harness_stalls: Vec::new(),
             doubt: None,
             gap: None,
+            names_tokens: false,
             pending: Vec::new(),
         }
     }
@@ -421,11 +454,13 @@ impl Checker for Claims {
         }
         self.judge_leftover_values();
         self.judge_holds(timeline);
-        // A lock that only ever used one of several nodes needs no majority.
-        let nodes_used = &self.nodes_used;
-        let is_on_one_node = |lock: u32| nodes_used.only_node(lock).is_some();
-        self.pending
-            .retain(|claim| !claim.unless_on_one_node.is_some_and(is_on_one_node));
+        let (nodes_used, names_tokens) = (&self.nodes_used, self.names_tokens);
+        self.pending.retain(|claim| match claim.unless {
+            // A lock that only ever used one of several nodes needs no majority.
+            Some(Excuse::OneNode(lock)) => nodes_used.only_node(lock).is_none(),
+            Some(Excuse::UnnamedTokens) => names_tokens,
+            None => true,
+        });
         if self.pending.is_empty()
             && let Some(reason) = self.doubt
         {
