@@ -12,7 +12,7 @@
 //! | nothing was written at all | worth nothing; the cause is `unbacked-grant` |
 //! | a validity that is reported after the release was sent | promises nothing: the client is releasing the lock |
 //! | precision | a report that is up to 1 ms too long agrees, because no value is more precise; up to 5 ms is undecided |
-//! | "its own value was still there" after a release | on so many nodes that no other client could get a quorum, when the success arrived, and never removed by that client later |
+//! | "its own value was still there" after a release | on so many nodes that no other client could get a quorum, when the success arrived and for 2 ms after that, and never removed by that client later |
 //! | an element with the token of another client that holds the lock | belongs to that client, and a release may leave it |
 //! | a refusal, or a release that reports `false` or nothing, while the value "stays" | it is there for a tenth of the lease after that, on as many nodes as matter, and its own client never removes it |
 //! | two locks, one key | a key into which acquisitions of two locks wrote values that were granted |
@@ -181,7 +181,8 @@ fn false_release(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
             let holds = one.granted() && from <= at && at < until;
             holds && one.worker != attempt.worker && has_element_of(value, one)
         });
-        value.exists_at(at) && !removed_later && !of_another
+        let is_ending = value.runs_out(at) <= at.saturating_add(2 * MS);
+        value.exists_at(at) && !is_ending && !removed_later && !of_another
     };
     // A release may leave a value that the same client wrote in an attempt without a definite answer, for example a
     // hold count.

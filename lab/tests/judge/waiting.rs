@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::attempt::{Answer, Attempt};
 use super::cause::Case;
-use super::key_history::{Author, End, KeyHistory, Value};
+use super::key_history::{Author, End, Expiry, KeyHistory, Value};
 use super::progress::lease;
 use super::renewal::can_be_stale;
 
@@ -127,6 +127,27 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
     causes
 }
 
+/// Returns `true` if a value of `owner` exists at a time because of other workers' commands: it would have expired
+/// without them, or would exist with them alone.
+fn is_kept_by_others(value: &Value, owner: u64, at: u64) -> bool {
+    let ends_at = |one: &Expiry| one.ttl.map_or(u64::MAX, |ttl| one.at.saturating_add(ttl));
+    let first = value.expiries.first().map_or(u64::MAX, ends_at);
+    let others = |one: &&Expiry| one.by.as_ref().is_some_and(|by| by.worker != owner);
+    let renewals = || value.expiries.iter().skip(1).filter(|one| one.at <= at);
+    let until = |is_counted: &dyn Fn(&&Expiry) -> bool| {
+        let counted = renewals().filter(is_counted);
+        counted.fold(first, |end, one| {
+            if one.at <= end {
+                end.max(ends_at(one))
+            } else {
+                end
+            }
+        })
+    };
+    let by_owner = |one: &&Expiry| !others(one);
+    renewals().any(|one| others(&one)) && (until(&by_owner) <= at || until(&others) > at)
+}
+
 /// Returns the causes for which a value that exists at a time can keep others waiting.
 fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'static str> {
     let mut causes = Vec::new();
@@ -139,10 +160,7 @@ fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'stati
     let reported_released = by
         .is_some_and(|one| matches!(one.released, Some((answered, Some(true))) if answered <= at));
     let later = value.expiries.iter().skip(1).filter(|one| one.at <= at);
-    let foreign = later.clone().any(|one| {
-        let worker = one.by.as_ref().map(|by| by.worker);
-        worker.is_some() && owner.is_some() && worker != owner.map(|(worker, _)| worker)
-    });
+    let foreign = owner.is_some_and(|(worker, _)| is_kept_by_others(value, worker, at));
     // Its client was denied the lock, and keeps it alive.
     let is_kept = by.is_some_and(|one| {
         let is_own = |by: &Author| by.worker == one.worker;
