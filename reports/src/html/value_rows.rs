@@ -171,6 +171,7 @@ mod tests {
             value: "v".into(),
             author: None,
             from_ns,
+            first_ttl_ms: None,
             expiry: None,
             renewals: Vec::new(),
             until_ns,

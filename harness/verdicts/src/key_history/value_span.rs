@@ -27,6 +27,9 @@ pub struct ValueSpan {
     pub author: Option<KeyCommand>,
     /// When the value was written, in nanoseconds since the run began.
     pub from_ns: u64,
+    /// The lifetime with which it was written, in milliseconds on the node's clock, or `None` if it was written without
+    /// an expiry. Negative if the expiry had already passed.
+    pub first_ttl_ms: Option<i64>,
     /// The latest lifetime that it was given, or `None` if it never expires.
     pub expiry: Option<Expiry>,
     /// The later settings of its expiry, in chronological order.
@@ -61,24 +64,6 @@ impl ValueSpan {
     /// Returns the kind of request that the value's writer was handling, or `None` if the writer is unknown.
     pub fn phase(&self) -> Option<Phase> {
         self.author.as_ref().map(|author| author.phase)
-    }
-
-    /// Returns the lifetime with which the value was written, in nanoseconds, or `None` if it was written without an
-    /// expiry.
-    pub fn first_life_ns(&self) -> Option<u64> {
-        let last_ns = || self.expiry.map(Expiry::expires_at_ns);
-        let expires_at_ns = self.renewals.first().map_or_else(last_ns, |renewal| {
-            (renewal.due_ns < u64::MAX).then_some(renewal.due_ns)
-        });
-        Some(expires_at_ns?.saturating_sub(self.from_ns))
-    }
-
-    /// Returns the same lifetime, but negative if the expiry had already passed when it was written.
-    pub fn first_ttl_ns(&self) -> Option<i128> {
-        let unrenewed = self.expiry.filter(|_| self.renewals.is_empty());
-        let written = unrenewed.filter(|expiry| expiry.ttl_ms < 0);
-        let ttl_ns = written.map(|expiry| i128::from(expiry.ttl_ms) * 1_000_000);
-        ttl_ns.or_else(|| self.first_life_ns().map(i128::from))
     }
 
     /// Returns `true` if the value's expiry was set again after it had been written.
@@ -267,6 +252,7 @@ impl SpanReader {
                         value: Arc::clone(now.value),
                         author: now.author.cloned(),
                         from_ns: now.written_ns,
+                        first_ttl_ms: now.expiry.map(|expiry| expiry.ttl_ms),
                         expiry: now.expiry,
                         renewals: Vec::new(),
                         until_ns: u64::MAX,

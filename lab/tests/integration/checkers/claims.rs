@@ -54,6 +54,13 @@ pub(super) struct Own<'a> {
 
 /// Returns the values that an attempt has written in the first `count` events, and not removed again.
 pub(super) fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
+    let mut own = own_of_all_tries(events, count, op);
+    own.retain(|own| !is_of_earlier_try(events, op, own.place));
+    own
+}
+
+/// Like [`own`], with the values of tries that were not granted.
+fn own_of_all_tries<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>> {
     let by = |index: &usize| command(&events[*index]).is_some_and(|by| by.op == op);
     let in_phase =
         |index: usize, phase| command(&events[index]).is_some_and(|by| by.phase == phase);
@@ -66,7 +73,7 @@ pub(super) fn own<'a>(events: &'a [Event], count: usize, op: u64) -> Vec<Own<'a>
         let index = here.next()?;
         let (_, value, ttl_ms, _) = change(&events[index])?;
         value?;
-        (is_lock(place.1, ttl_ms.is_some()) && !is_of_earlier_try(events, op, place)).then(|| Own {
+        is_lock(place.1, ttl_ms.is_some()).then(|| Own {
             place,
             set_ns: events[index].at_ns,
             expires_at_ns: ttl_ms.map_or(u64::MAX, |ttl| events[index].at_ns + ttl as u64 * MS),
@@ -274,7 +281,7 @@ fn extended_too_long(events: &[Event], index: usize, op: u64) -> bool {
             && moved(events, *at, op)
     };
     let before = (0..index).rev().find(is_report);
-    let mut own = own(events, index, op);
+    let mut own = own_of_all_tries(events, index, op);
     own.retain(|own| own.extended_by > before);
     (0..3).any(|node| {
         let here = own.iter().filter(|own| own.place.0 == node);

@@ -3,9 +3,9 @@
 
 use picklock_scenarios::Phase;
 
-use super::causes::ended;
+use super::causes::{ended, last_content};
 use super::claims::{may_stay, needed};
-use super::contents::{Place, command, content, is_lock, places};
+use super::contents::{Place, content, expires_at_ns, is_lock, places};
 use super::left::keys_of_grants;
 use super::pairs::{Hold, holds, request};
 use picklock_verdicts::history::{Event, EventKind, History, KeyChange};
@@ -16,7 +16,6 @@ const MS: u64 = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 struct OwnContent<'a> {
     place: Place<'a>,
-    begun: usize,
     from_ns: u64,
     /// The index of the event that ended it, if one did.
     gone: Option<usize>,
@@ -32,9 +31,9 @@ fn own_contents<'a>(events: &'a [Event], op: u64) -> Vec<OwnContent<'a>> {
             let now = content(events, index + 1, place).filter(|now| now.begun == index)?;
             let author = now.author.filter(|author| author.op == op)?;
             let gone = ended(events, (place, index));
-            is_lock(place.1, now.expires).then_some(OwnContent {
+            let last = last_content(events, place, index)?;
+            is_lock(place.1, last.expires).then_some(OwnContent {
                 place,
-                begun: index,
                 from_ns: events[index].at_ns,
                 gone,
                 until_ns: gone.map_or(last_ns + 1, |gone| events[gone].at_ns),
@@ -65,7 +64,9 @@ fn recreated_ns(history: &History, hold: &Hold) -> Option<u64> {
     own.retain(|one| taken.iter().any(|place| place.1 == one.place.1));
     let is_again = |one: &&OwnContent<'_>| {
         let had = own.iter().any(|before| {
-            before.place == one.place && before.begun < one.begun && before.until_ns <= one.from_ns
+            before.place == one.place
+                && before.from_ns < one.from_ns
+                && before.until_ns <= one.from_ns
         });
         let others = own.iter().filter(|other| {
             other.place.0 != one.place.0
@@ -77,7 +78,7 @@ fn recreated_ns(history: &History, hold: &Hold) -> Option<u64> {
             && had
             && nodes_of(others) < needed(history, hold.op)
     };
-    own.iter().find(is_again).map(|one| one.from_ns)
+    own.iter().filter(is_again).map(|one| one.from_ns).min()
 }
 
 /// Returns `true` if a value stayed after the release that was answered at this event, and kept the others out until it
@@ -86,19 +87,21 @@ fn blocks(history: &History, index: usize, hold: &Hold) -> bool {
     let events = &history.events;
     let at_ns = events[index].at_ns;
     let keys = keys_of_grants(events, hold.key);
+    let last_ns = events.last().map_or(0, |last| last.at_ns);
     let stays = |one: &&OwnContent<'_>| {
         let by_itself = one.gone.is_none_or(|gone| {
             let why = super::contents::change(&events[gone]).map(|change| change.3);
-            command(&events[gone]).is_none() && matches!(why, Some(KeyChange::Expired))
+            let has_leapt = expires_at_ns(events, one.place, gone).1;
+            matches!(why, Some(KeyChange::Expired)) && !has_leapt
         });
         by_itself
             && keys.contains(&one.place.1)
             && one.from_ns <= hold.end_ns
-            && one.until_ns > at_ns + 4 * MS
+            && one.until_ns.min(last_ns) > at_ns + 4 * MS
     };
     let own = own_contents(events, hold.op);
     let rests: Vec<&OwnContent<'_>> = own.iter().filter(stays).collect();
-    let Some(until_ns) = rests.iter().map(|one| one.until_ns).min() else {
+    let Some(until_ns) = rests.iter().map(|one| one.until_ns.min(last_ns)).min() else {
         return false;
     };
     let is_granted = holds(history).iter().any(|other| {

@@ -70,6 +70,12 @@ pub(super) fn is_of_earlier_try(events: &[Event], op: u64, place: Place<'_>) -> 
     written(events, op).iter().any(is_here) && !granted(events, op).0.iter().any(is_here)
 }
 
+/// Returns the last value that an attempt wrote to this place before its grant.
+pub(super) fn acquired<'a>(events: &'a [Event], op: u64, place: Place<'_>) -> Option<&'a str> {
+    let mut written = written(events, op).into_iter();
+    written.rfind(|one| one.place == place).map(|one| one.value)
+}
+
 /// Returns the number of nodes with a value that the grant can rest on.
 pub(super) fn granted_nodes(events: &[Event], op: u64) -> usize {
     let (granted, _) = granted(events, op);

@@ -85,16 +85,14 @@ pub(in crate::check) fn is_off_by_its_clock(
 ) -> bool {
     let lease_ns = i128::from(hold.ttl_ns);
     let past_ns = i128::from(span.from_ns.saturating_sub(hold.acquire_ns));
-    let first_ns = span.first_ttl_ns().map(|life_ns| life_ns - lease_ns);
+    let off_ns = |ttl_ms: i64| i128::from(ttl_ms) * 1_000_000 - lease_ns;
+    let first_ns = span.first_ttl_ms.map(off_ns);
     let first = first_ns
         .into_iter()
         .flat_map(|off_ns| [off_ns, off_ns + past_ns]);
     let first = first.map(|off_ns| (span.from_ns, off_ns));
     let own = (span.renewals.iter()).filter(|renewal| renewal.by.worker == hold.worker);
-    let renewed = own.filter_map(|renewal| {
-        let life_ns = i128::from(renewal.ttl_ms?) * 1_000_000;
-        Some((renewal.at_ns, life_ns - lease_ns))
-    });
+    let renewed = own.filter_map(|renewal| Some((renewal.at_ns, off_ns(renewal.ttl_ms?))));
     first
         .chain(renewed)
         .filter(|(set_ns, _)| *set_ns <= by_ns)

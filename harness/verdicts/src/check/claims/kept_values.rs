@@ -221,14 +221,8 @@ impl KeptValues {
         let Some(now) = update.now else { return };
         // A value that a release wrote does not take the lock: it is the rest of a collection, or marks the lock as
         // free. But a renewal that arrives during the release may write the removed value again.
-        let is_again = |by: &KeyCommand| {
-            let own = self.attempts.get(by.op).into_iter().flatten();
-            let mut removed = own.filter(|value| value.removed && value.is_at(update));
-            update.before.is_none() && removed.any(|value| value.text == *now.value)
-        };
-        let author = now
-            .author
-            .filter(|by| by.phase != Phase::Release || is_again(by));
+        let author =
+            (now.author).filter(|by| by.phase != Phase::Release || self.is_restored(by.op, update));
         let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };
@@ -242,18 +236,39 @@ impl KeptValues {
             is_collection: now.value.starts_with('{') && !matches!(update.key, KeyName::Lock(_)),
         };
         match values.iter_mut().find(|value| value.is_at(update)) {
-            Some(known) => *known = value,
+            // A new expiry alone restores nothing.
+            Some(known) => {
+                let is_removed = value.removed
+                    || known.removed && known.text == value.text && update.before.is_some();
+                *known = Value {
+                    removed: is_removed,
+                    ..value
+                };
+            }
             None => values.push(value),
         }
+    }
+
+    /// Returns `true` if the attempt writes its removed value to the free key again, or had done so before this change.
+    fn is_restored(&self, op: u64, update: &KeyUpdate<'_>) -> bool {
+        let before = update.before.as_ref();
+        let mut own = self.attempts.get(op).into_iter().flatten();
+        own.any(|value| {
+            let stored = if value.removed { update.now } else { before };
+            let is_possible = !value.removed || before.is_none();
+            value.is_at(update)
+                && is_possible
+                && stored.is_some_and(|stored| *stored.value == value.text)
+        })
     }
 
     /// Handles the end of a value. If its own attempt removed it, it is marked as removed.
     fn ended(&mut self, update: &KeyUpdate<'_>, removed_own: bool) {
         // The value that ends may be a mark that a release wrote. Its end does not show that the attempt removed its
         // own value.
-        let before = update.before.as_ref();
+        let author = update.before.as_ref().and_then(|before| before.author);
         let author =
-            (before.and_then(|before| before.author)).filter(|by| by.phase != Phase::Release);
+            author.filter(|by| by.phase != Phase::Release || self.is_restored(by.op, update));
         let Some(values) = author.and_then(|author| self.attempts.get_mut(author.op)) else {
             return;
         };

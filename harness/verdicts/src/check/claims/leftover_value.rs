@@ -135,7 +135,7 @@ impl LeftoverValue {
         let is_ending = at_ns < self.ending_anyway_until_ns;
         let by_own_client = update.command().is_some_and(|by| by.worker == self.worker);
         let due_ns = before.and_then(|before| Some(before.expiry?.expires_at_ns()));
-        let is_held_on = is_own && due_ns.unwrap_or(at_ns).min(at_ns) <= self.held_on_until_ns;
+        let is_held_on = is_own && due_ns.unwrap_or(at_ns).min(at_ns) < self.held_on_until_ns;
         let is_excused = is_held_on
             || match self.reported {
                 // Changes by other clients do not make the report true. The client's own removal may be in flight and

@@ -169,9 +169,9 @@ impl Claims {
         self.written.kept(attempt, at_ns, self.kept.clocks())
     }
 
-    /// Returns `true` if `kept`, the value of an earlier attempt of the same client, counts as written for this grant. If
-    /// that attempt ended in doubt, the value must name the token of the grant, as it does if the granted attempt has
-    /// set the expiry of its own value anew.
+    /// Returns `true` if `kept`, the value of an earlier attempt of the same client, counts as written for this grant.
+    /// If that attempt ended in doubt, the value must name the token of the grant, as it does if the granted attempt
+    /// has set the expiry of its own value anew.
     fn is_for_grant(&self, attempt: &Attempt, kept: &Written) -> bool {
         let is_of_doubt = kept.left_by.is_some_and(|op| self.in_doubt.contains(&op));
         let token = attempt.written.kept_token().unwrap_or_default();
@@ -190,7 +190,8 @@ impl Claims {
     /// Records a grant that only the late reply to an earlier command explains.
     fn record_late_reply(&mut self, at_ns: u64, attempt: &Attempt) {
         let statement = format!(
-            "worker {} was granted the lock without a value for this request, after an earlier request without an answer",
+            "worker {} was granted the lock without a value for this request, after an earlier request without an \
+             answer",
             attempt.worker
         );
         self.record(at_ns, Claim::EarlierReply, vec![attempt.op], statement);
