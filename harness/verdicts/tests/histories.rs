@@ -192,7 +192,7 @@ fn renewal_held_up_by_a_delay_is_excused() {
 
 /// Neither the lock nor the client is to blame if the machine alone may be the reason for an expired lease.
 #[test]
-fn overlap_after_a_renewal_that_the_machine_delayed_is_inconclusive() {
+fn overlap_after_a_delayed_renewal_is_inconclusive() {
     let histories = histories();
     let silent = &histories["short-stall-in-a-long-silence"];
     let waited = r#"{"at_ns":1940000000,"event":"worker-delayed","worker":0,"since_ns":1000000,"waited_ms":2500}"#;

@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use picklock_scenarios::{Phase, Property};
+use picklock_scenarios::Phase;
 
 use crate::check::causes::cause::cause;
 use crate::check::causes::ending_command::{is_same_token, took_again};
@@ -15,11 +15,7 @@ use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{
     MissedRenewal, is_never_reported, late_extension_ns, missed_renewal,
 };
-use crate::check::finding::{
-    Finding, ForeignTaking, Judgement, Observation, StaleToken, Taking, WrongStock,
-};
-use crate::check::properties::exclusion::judge_holds;
-use crate::check::properties::lease::judge_leases;
+use crate::check::finding::{Finding, ForeignTaking, Observation, StaleToken, Taking, WrongStock};
 use crate::check::properties::ownership::foreign_takings;
 use crate::check::sales::{OutdatedSale, outdated_sales};
 use crate::check::stalls::reply_delays::ReplyDelays;
@@ -54,105 +50,13 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Removes the violations that rest on a stall from a judgement. If other violations remain, the first of them is
-    /// the finding; otherwise the property is `Unknown`.
-    pub fn correct_for_stalls(&self, property: Property, judgement: Judgement) -> Judgement {
-        let judgement = self.correct_for_renewals(judgement);
-        let (Judgement::Violated { first, .. }, Some(correction)) =
-            (&judgement, &self.stall_correction)
-        else {
-            return judgement;
-        };
-        let stalled_ops = match &first.observation {
-            Observation::ForeignTaking(taking) => {
-                return self.correct_releases(judgement.clone(), taking, correction);
-            }
-            // The correction does not undo sales. It only decides whether two sellers overlapped.
-            Observation::WrongStock(stock) => {
-                let sellers = self.sellers(stock, first.at_ns);
-                let stalled = sellers.filter(|sellers| !sellers.overlap_without_stalls);
-                stalled.map(|sellers| vec![sellers.pair.0.op, sellers.pair.1.op])
-            }
-            Observation::Overlap { holders, later } => {
-                let capacity = self.history.header.capacity;
-                let holds = correction.holds(self.timeline.holds());
-                // The correction may make a hold begin earlier, so that it overlaps other holds only because of the
-                // correction. The history does not show such an overlap, so it does not count.
-                let overlapped = |one: &Hold, other: &Hold| {
-                    let recorded = self.hold(one.op).zip(self.hold(other.op));
-                    recorded.is_some_and(|(one, other)| one.overlaps(other))
-                };
-                let corrected = match property {
-                    Property::Lease => judge_leases(&holds, capacity, &overlapped),
-                    _ => judge_holds(&holds, capacity, &overlapped),
-                };
-                match corrected {
-                    Judgement::Violated { .. } => return corrected,
-                    _ => Some(holders.iter().chain([later]).copied().collect()),
-                }
-            }
-            _ => None,
-        };
-        let reason = stalled_ops.and_then(|ops: Vec<u64>| correction.reason(&ops, self.history));
-        reason.map_or(judgement, Judgement::Unknown)
-    }
-
-    /// Returns `Unknown` instead of a violation in which a client outlived a lease that was not renewed, perhaps only
-    /// because of the machine.
-    fn correct_for_renewals(&self, judgement: Judgement) -> Judgement {
-        let Judgement::Violated { first, .. } = &judgement else {
-            return judgement;
-        };
-        let ops = match &first.observation {
-            Observation::Overlap { holders, .. } => holders.clone(),
-            Observation::WrongStock(stock) => {
-                let sellers = self.sellers(stock, first.at_ns);
-                sellers.map_or(Vec::new(), |sellers| vec![sellers.pair.0.op])
-            }
-            _ => return judgement,
-        };
-        let doubt = ops.iter().find_map(|op| {
-            let hold = self.hold(*op)?;
-            let missed = self.missed_renewal(hold)?;
-            let doubt = missed.doubt(hold.worker)?;
-            (missed.at_ns <= first.at_ns).then_some(doubt)
-        });
-        doubt.map_or(judgement, Judgement::Unknown)
-    }
-
     /// Returns how this holder lost its key, although its lock promises renewal.
-    fn missed_renewal(&self, hold: &Hold) -> Option<MissedRenewal> {
+    pub(super) fn missed_renewal(&self, hold: &Hold) -> Option<MissedRenewal> {
         let is_own = |span: &&ValueSpan| span.is_of(hold.worker, hold.op);
         let own: Vec<&ValueSpan> = self.spans().iter().filter(is_own).collect();
         let key_history = self.key_history();
         let quorum = key_history.map_or(1, |lock| lock.nodes.quorum(hold.lock));
         missed_renewal(&self.timeline, &own, hold, quorum)
-    }
-
-    /// Removes releases of another client's lock that a stall may have delayed from a judgement. If the client or the
-    /// server had not stalled, such a release might have arrived in time.
-    fn correct_releases(
-        &self,
-        judgement: Judgement,
-        first: &ForeignTaking,
-        correction: &StallCorrection,
-    ) -> Judgement {
-        let stall_reason = |taking: &ForeignTaking| {
-            let worker = self.worker_of(taking.taker)?;
-            let hold = self.hold(taking.taker);
-            let since_ns = hold.map_or(taking.sent_ns, |hold| hold.acquire_ns);
-            correction.stall(worker, (since_ns, taking.took_effect_ns))
-        };
-        let Some(reason) = stall_reason(first) else {
-            return judgement;
-        };
-        let in_time = (self.foreign_takings().iter())
-            .filter(|taking| stall_reason(taking).is_none())
-            .map(|taking| (taking.took_effect_ns, Observation::ForeignTaking(*taking)));
-        match Judgement::from_observations(in_time.collect()) {
-            Judgement::Held => Judgement::Unknown(reason),
-            corrected => corrected,
-        }
     }
 
     /// Returns the facts behind a finding. If several clients held the lock when another client got it, the facts are

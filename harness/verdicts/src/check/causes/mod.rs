@@ -3,6 +3,7 @@
 //! In reading order:
 //!
 //! - `evidence`: a second reading of the history, which collects what causes and stories need
+//! - `correction`: which violations remain without stalls and delays of the machine
 //! - `facts`: the holds, commands and faults that one finding refers to
 //! - `cause`: decides, and asks the rest
 //! - `lost_ownership` and `ending_command`: why two clients owned one lock, and which command ended a value
@@ -11,6 +12,7 @@
 
 pub(super) mod cause;
 pub(super) mod cause_from_answers;
+mod correction;
 pub(super) mod ending_command;
 pub(super) mod evidence;
 pub(super) mod facts;
