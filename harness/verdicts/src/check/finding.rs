@@ -3,6 +3,8 @@
 //! A finding is a plain value without a cause and without a story. Cause and story are added later, by
 //! [`crate::check::causes::cause`] and [`super::story`].
 
+use crate::history::EventKind;
+
 use super::inconclusive::InconclusiveReason;
 
 /// The first violation of a property.
@@ -271,5 +273,18 @@ impl Judgement {
             (found @ Judgement::Violated { .. }, _) => found,
             (_, judgement) => judgement,
         }
+    }
+}
+
+/// Returns the gap in the key history that an event records, or `None` if it records none.
+pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
+    match event {
+        EventKind::KeyHistoryIncomplete {
+            reason,
+            has_gap: true,
+        } => Some(InconclusiveReason::KeyHistoryGap {
+            reason: reason.clone(),
+        }),
+        _ => None,
     }
 }

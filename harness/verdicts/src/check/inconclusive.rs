@@ -7,7 +7,7 @@ use std::fmt::Display;
 use picklock_scenarios::{BackendName, LockFeature};
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Budget, EventKind, MissedBecause};
+use crate::history::{Budget, MissedBecause};
 
 /// Advice for a run that a slow machine spoiled.
 const RERUN: &str =
@@ -423,19 +423,6 @@ pub enum TickExcuse {
     /// The machine stalled, for this many milliseconds.
     #[error("the machine stalled for {0} ms: {RERUN}")]
     Stall(u64),
-}
-
-/// Returns the gap in the key history that an event records, or `None` if it records none.
-pub(super) fn key_history_gap(event: &EventKind) -> Option<InconclusiveReason> {
-    match event {
-        EventKind::KeyHistoryIncomplete {
-            reason,
-            has_gap: true,
-        } => Some(InconclusiveReason::KeyHistoryGap {
-            reason: reason.clone(),
-        }),
-        _ => None,
-    }
 }
 
 /// Returns `{who} stalled for {length_ms} ms`. `UnexpectedStall`, `LateTick` and `TickExcuse::Stall` have their own
