@@ -13,7 +13,11 @@ impl Evidence<'_> {
     /// Removes the violations that rest on a stall from a judgement. If other violations remain, the first of them is
     /// the finding; otherwise the property is `Unknown`.
     pub fn correct_for_stalls(&self, property: Property, judgement: Judgement) -> Judgement {
-        let judgement = self.correct_for_renewals(judgement);
+        let judgement = match property {
+            // Two leases that overlap do so on the servers, whether a client outlived its lease or not.
+            Property::Lease => judgement,
+            _ => self.correct_for_renewals(judgement),
+        };
         let (Judgement::Violated { first, .. }, Some(correction)) =
             (&judgement, &self.stall_correction)
         else {
