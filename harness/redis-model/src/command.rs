@@ -248,15 +248,29 @@ fn is_named(word: &[u8], name: &str) -> bool {
     word.eq_ignore_ascii_case(name.as_bytes())
 }
 
-/// All commands by their lower-case names.
-static BY_NAME: LazyLock<HashMap<&[u8], &Spec>> = LazyLock::new(|| {
-    let named = TABLE.iter().map(|spec| (spec.name.as_bytes(), spec));
-    named.collect()
+/// All commands by the first letter of their names, because every simulated command is looked up several times.
+static BY_LETTER: LazyLock<[Vec<&Spec>; 26]> = LazyLock::new(|| {
+    let mut by_letter = [const { Vec::new() }; 26];
+    for spec in TABLE {
+        let letter = letter(spec.name.as_bytes()).expect("each name begins with a letter");
+        by_letter[letter].push(spec);
+    }
+    by_letter
 });
+
+/// Returns the position in the alphabet of the first letter of a name.
+fn letter(name: &[u8]) -> Option<usize> {
+    let letter = name.first()?.to_ascii_lowercase();
+    letter
+        .is_ascii_lowercase()
+        .then(|| usize::from(letter - b'a'))
+}
 
 /// Finds a command of any version by its name, ignoring case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
-    BY_NAME.get(name.to_ascii_lowercase().as_slice()).copied()
+    let candidates = BY_LETTER[letter(name)?].iter();
+    let mut named = candidates.filter(|spec| is_named(name, spec.name));
+    named.next().copied()
 }
 
 #[cfg(test)]
@@ -267,9 +281,14 @@ mod tests {
 
     #[test]
     fn names_are_lower_case_and_unique() {
-        assert_eq!(BY_NAME.len(), TABLE.len());
         for spec in TABLE {
             assert_eq!(spec.name, spec.name.to_ascii_lowercase());
+            let found = find(spec.name.to_ascii_uppercase().as_bytes());
+            assert!(
+                found.is_some_and(|found| std::ptr::eq(found, spec)),
+                "{}",
+                spec.name
+            );
         }
     }
 

@@ -1,6 +1,7 @@
 //! The network's events, ordered by time.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::connection_state::ConnectionDirection;
 use super::frame::Frame;
@@ -29,7 +30,11 @@ struct Position {
 
 #[derive(Default)]
 pub(super) struct EventQueue {
-    events: BTreeMap<Position, NetworkEvent>,
+    /// The positions of the events, with the places of the events in `events`. Events are large, so they do not move.
+    order: BinaryHeap<Reverse<(Position, usize)>>,
+    events: Vec<Option<NetworkEvent>>,
+    /// The empty places in `events`.
+    free: Vec<usize>,
     last_serial: u64,
 }
 
@@ -38,19 +43,26 @@ impl EventQueue {
     pub(super) fn add(&mut self, at_ns: u64, tie: u32, event: NetworkEvent) {
         self.last_serial += 1;
         let serial = self.last_serial;
-        self.events.insert(Position { at_ns, tie, serial }, event);
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.events.push(None);
+            self.events.len() - 1
+        });
+        self.events[place] = Some(event);
+        let position = Position { at_ns, tie, serial };
+        self.order.push(Reverse((position, place)));
     }
 
     pub(super) fn next_ns(&self) -> Option<u64> {
-        let (position, _) = self.events.first_key_value()?;
+        let Reverse((position, _)) = self.order.peek()?;
         Some(position.at_ns)
     }
 
     /// Removes the next event if its time has come, and returns it with its time.
     pub(super) fn pop(&mut self, now_ns: u64) -> Option<(u64, NetworkEvent)> {
-        let next = self.events.first_entry()?;
-        let at_ns = next.key().at_ns;
-        (at_ns <= now_ns).then(|| (at_ns, next.remove()))
+        self.next_ns().filter(|at_ns| *at_ns <= now_ns)?;
+        let Reverse((position, place)) = self.order.pop()?;
+        self.free.push(place);
+        Some((position.at_ns, self.events[place].take()?))
     }
 }
 

@@ -1,6 +1,5 @@
 //! The span of one value in one key of one node: its owner, its end, and the reason of its end.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use picklock_scenarios::Phase;
@@ -218,20 +217,23 @@ pub(super) struct SpanReader {
     pub clocks: NodeClocks,
     spans: Vec<ValueSpan>,
     /// Index of the current span of each key, by the key's number.
-    open: BTreeMap<usize, usize>,
+    open: Vec<Option<usize>>,
 }
 
 impl SpanReader {
     /// Processes a key change.
     pub fn update(&mut self, at_ns: u64, update: KeyUpdate<'_>) {
+        if self.open.len() <= update.key_number {
+            self.open.resize(update.key_number + 1, None);
+        }
         if update.ends_value()
-            && let Some(index) = self.open.remove(&update.key_number)
+            && let Some(index) = self.open[update.key_number].take()
         {
             self.end(index, at_ns, end_of(&update));
         }
         if let Some(now) = update.now {
-            match self.open.get(&update.key_number) {
-                Some(&index) => {
+            match self.open[update.key_number] {
+                Some(index) => {
                     let span = &mut self.spans[index];
                     let due_ns = span.expiry.map_or(u64::MAX, Expiry::expires_at_ns);
                     span.value = Arc::clone(now.value);
@@ -245,7 +247,7 @@ impl SpanReader {
                     }));
                 }
                 None => {
-                    self.open.insert(update.key_number, self.spans.len());
+                    self.open[update.key_number] = Some(self.spans.len());
                     self.spans.push(ValueSpan {
                         node: update.node,
                         key: update.key.clone(),
@@ -265,7 +267,7 @@ impl SpanReader {
 
     /// Returns all spans in the order in which the values were written. The history ended at `end_ns`.
     pub fn close(mut self, end_ns: u64) -> Vec<ValueSpan> {
-        for index in std::mem::take(&mut self.open).into_values() {
+        for index in std::mem::take(&mut self.open).into_iter().flatten() {
             self.end(index, end_ns, SpanEnd::Stays);
         }
         self.spans.sort_by_key(|span| (span.from_ns, span.node));

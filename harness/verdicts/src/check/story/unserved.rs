@@ -36,21 +36,27 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
 /// Returns the remark on a holder that had the lock for longer than its lease only because its value, or the number of
 /// permits, never expires, or `None` if there was no such holder.
 pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Option<String> {
+    let due_ns = |hold: &Hold| hold.begin_ns.saturating_add(hold.ttl_ns);
+    let holds = evidence.timeline.holds().iter();
+    let mut outlasting = holds.filter(|hold| hold.end_ns > due_ns(hold)).peekable();
+    // Nearly all runs end here, without a key history.
+    outlasting.peek()?;
     let spans = &evidence.key_history()?.spans;
     let never_expires = |hold: &&Hold| {
-        let due_ns = hold.begin_ns.saturating_add(hold.ttl_ns);
         let count = KeyName::Count {
             permits_of: hold.lock,
         };
         let is_own = |span: &&ValueSpan| {
-            span.is_of(hold.worker, hold.op) && span.may_be_lock_value() && span.exists_at(due_ns)
+            span.is_of(hold.worker, hold.op)
+                && span.may_be_lock_value()
+                && span.exists_at(due_ns(hold))
         };
         // An empty list of free permits does not exist.
-        let is_count = |span: &&ValueSpan| span.key == count && span.from_ns <= due_ns;
+        let is_count = |span: &&ValueSpan| span.key == count && span.from_ns <= due_ns(hold);
         let mut blocking = (spans.iter()).filter(|span| is_own(span) || is_count(span));
-        hold.end_ns > due_ns && blocking.any(|span| span.expiry.is_none() && !span.has_time())
+        blocking.any(|span| span.expiry.is_none() && !span.has_time())
     };
-    let hold = evidence.timeline.holds().iter().find(never_expires)?;
+    let hold = outlasting.find(never_expires)?;
     let reason = if evidence.history.header.capacity > 1 {
         "and its permit went to no other client: it never expires"
     } else {
