@@ -323,10 +323,23 @@ func workerOutput(directory string) []string {
 }
 
 func places(directory string, one cell) string {
-	saved := filepath.Join(directory, "run")
+	saved := short(filepath.Join(directory, "run"))
 	start(context.Background(), "report", saved, "--format", "html", "--out", directory)
 	return fmt.Sprintf("backend    %s\nsaved run  %s\ntimeline   file://%s\nrepeat     %s replay %s --trust", one.Backend, saved,
 		filepath.Join(directory, "report.html"), program(), quoted(saved))
+}
+
+// short returns a path relative to the current directory, if the path is below it.
+func short(path string) string {
+	current, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	relative, err := filepath.Rel(current, path)
+	if err != nil || !filepath.IsLocal(relative) {
+		return path
+	}
+	return relative
 }
 
 func toml(text string) string {

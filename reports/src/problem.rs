@@ -218,14 +218,17 @@ impl<'a> Problem<'a> {
         self.marked(|moment| !moment.is_fault)
     }
 
-    /// Returns the deciding lines, preceded by the last fault that began before them.
-    pub fn fault_and_deciding(&self) -> Vec<&'a str> {
-        let deciding = self.deciding();
-        let first_ns = deciding.first().and_then(|one| one.at_ns);
+    /// Returns the line of the last fault that began before the first deciding line.
+    pub fn last_fault(&self) -> Option<Deciding<'a>> {
+        let first_ns = self.deciding().first().and_then(|one| one.at_ns);
         let faults = self.marked(|moment| moment.is_fault);
         let mut earlier = faults.into_iter();
-        let fault = earlier.rfind(|one| one.at_ns.is_some() && one.at_ns <= first_ns);
-        let lines = fault.into_iter().chain(deciding);
+        earlier.rfind(|one| one.at_ns.is_some() && one.at_ns <= first_ns)
+    }
+
+    /// Returns the deciding lines, preceded by the last fault that began before them.
+    pub fn fault_and_deciding(&self) -> Vec<&'a str> {
+        let lines = self.last_fault().into_iter().chain(self.deciding());
         lines.map(|one| one.line).collect()
     }
 

@@ -101,7 +101,8 @@ causes! {
     Race "race", Lock,
         "check and act were not one command", "make them one script";
     UnbackedGrant "unbacked-grant", Lock,
-        "a grant rests on too few nodes", "count only written values, and require a majority";
+        "a client got the lock without its value on enough servers",
+        "count only confirmed values, and require a majority; no answer is no grant";
     WrongExpiry "wrong-expiry", Lock,
         "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,

@@ -61,8 +61,9 @@ pub fn write(
     if let Some(run_dir) = matrix.cells.iter().find_map(|cell| cell.run_dir.as_ref()) {
         let dir = shown(run_dir);
         let dir = quoted(&dir);
+        // This run has just written the files, so the lock's command in them can be trusted.
         text.push(&inert!(
-            "see what happened: picklock log {}\nreproduce: picklock replay {}\n",
+            "see what happened: picklock log {}\nreproduce: picklock replay {} --trust\n",
             dir,
             dir
         ));

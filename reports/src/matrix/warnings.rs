@@ -9,23 +9,22 @@ use super::name_of_lock;
 /// Maximum number of characters of a warning in one line of a report. The message of an error can be long.
 const MAX_CHARS: usize = 400;
 
-/// The warnings of one lock about one kind of request.
+/// The warnings of one lock about one fact.
 struct OfLock<'a> {
     lock: String,
     scenarios: Vec<&'a str>,
     warnings: Vec<&'a Warning>,
 }
 
-/// Returns one sentence for each lock and each kind of request with warnings, in the order of the cells.
+/// Returns one sentence for each lock and each fact with warnings, in the order of the cells.
 pub fn lock_warnings(cells: &[Cell]) -> Vec<String> {
     let name_of_lock = name_of_lock(cells);
     let mut groups: Vec<OfLock<'_>> = Vec::new();
     for cell in cells {
         for warning in &cell.warnings {
             let lock = name_of_lock(cell);
-            let request = warning.what.request();
             let is_same = |group: &&mut OfLock<'_>| {
-                group.lock == lock && group.warnings[0].what.request() == request
+                group.lock == lock && group.warnings[0].what.is_about_the_same(&warning.what)
             };
             match groups.iter_mut().find(is_same) {
                 Some(group) => {

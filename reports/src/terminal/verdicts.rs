@@ -16,7 +16,7 @@ const CAUSE_COLUMN: usize = 30;
 
 /// Maximum number of problems in an answer, and of deciding lines for each problem after the first.
 const MAX_PROBLEMS: usize = 3;
-const LINES_OF_FURTHER_PROBLEM: usize = 2;
+const LINES_OF_FURTHER_PROBLEM: usize = 3;
 
 /// Column in which the text of a deciding line begins, after its number.
 const LINE_COLUMN: usize = 5;
@@ -102,8 +102,12 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
 /// in one line.
 pub(super) fn answer(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
+    let mut known_fault = None;
     for (problem, deciding) in numbered(record) {
-        lines.extend(answer_for(&problem, &deciding, record, width));
+        let fault = problem.last_fault().filter(|it| known_fault != Some(*it));
+        known_fault = fault.or(known_fault);
+        let fault = fault.map(|fault| fault.line);
+        lines.extend(answer_for(&problem, fault, &deciding, record, width));
     }
     let hidden = problems(&record.verdicts)
         .len()
@@ -120,8 +124,10 @@ pub(super) fn answer(record: &RunRecord, width: usize) -> Vec<Line> {
     lines
 }
 
+/// Returns the lines about one problem. `fault` is the line of the last fault before it, if it is not known yet.
 fn answer_for(
     problem: &Problem<'_>,
+    fault: Option<&str>,
     deciding: &[Numbered<'_>],
     record: &RunRecord,
     width: usize,
@@ -132,9 +138,9 @@ fn answer_for(
         .styled(STRONG, &problem.headline())
         .plain(".")
         .wrap(width, 2);
-    let fault = problem.fault(&record.verdicts);
+    let blame = problem.fault(&record.verdicts);
     // The first half sentence names the party.
-    let (party, rest) = fault.split_at(fault.find(':').unwrap_or(0));
+    let (party, rest) = blame.split_at(blame.find(':').unwrap_or(0));
     lines.extend(
         Line::new()
             .plain("  ")
@@ -151,16 +157,14 @@ fn answer_for(
         None => Line::new().plain("  ").styled(FAINT, &explain),
     };
     lines.extend(line.wrap(width, 2));
-    for one in deciding {
-        let number = Line::new()
-            .plain("  ")
-            .styled(STRONG, &one.number.to_string());
-        lines.extend(
-            number
-                .pad_to(LINE_COLUMN)
-                .plain(one.line)
-                .wrap(width, LINE_COLUMN + 9),
-        );
+    let fault = fault.map(|line| (Line::new(), line));
+    let numbered = deciding.iter().map(|one| {
+        let number = Line::new().plain("  ");
+        (number.styled(STRONG, &one.number.to_string()), one.line)
+    });
+    for (number, text) in fault.into_iter().chain(numbered) {
+        let line = number.pad_to(LINE_COLUMN).plain(text);
+        lines.extend(line.wrap(width, LINE_COLUMN + 9));
     }
     lines
 }

@@ -23,8 +23,8 @@ use crate::check::warning::{WarnedRequest, Warning, WarningKind};
 use crate::history::{EventKind, History};
 use crate::timeline::Timeline;
 
-/// Returns the warnings about a history, by request.
-pub fn warnings(history: &History) -> Vec<Warning> {
+/// Returns the warnings about failed requests, by request.
+pub fn failures_without_fault(history: &History) -> Vec<Warning> {
     let is_unclear = |kind: &EventKind| {
         matches!(
             kind,
@@ -227,7 +227,10 @@ mod tests {
         let lines: Vec<String> = events.iter().map(line).collect();
         let text = format!("{HEADER}\n{}", lines.join("\n"));
         let history = read_history(text.as_bytes()).unwrap();
-        warnings(&history).into_iter().map(|one| one.text).collect()
+        failures_without_fault(&history)
+            .into_iter()
+            .map(|one| one.text)
+            .collect()
     }
 
     const ACQUIRE: &str = r#""acquire","key":0,"ttl_ms":1000,"wait_ms":0"#;

@@ -32,12 +32,12 @@ mod sales;
 mod stalls;
 mod story;
 mod torn_reads;
+mod undeclared_renewal;
 mod verdict;
 mod warning;
 
 pub use checker::Checker;
 pub use description::Description;
-pub use failures_without_fault::warnings;
 pub use finding::{
     Claim, FalseClaim, Finding, ForeignTaking, Judgement, Observation, StaleToken, Starvation,
     WrongStock,
@@ -54,3 +54,10 @@ pub use verdict::{
     Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, machine_was_too_slow,
 };
 pub use warning::{WarnedRequest, Warning, WarningKind, combine_warnings};
+
+/// Returns the warnings about a history.
+pub fn warnings(history: &crate::history::History) -> Vec<Warning> {
+    let mut warnings = failures_without_fault::failures_without_fault(history);
+    warnings.extend(undeclared_renewal::undeclared_renewal(history));
+    warnings
+}

@@ -31,6 +31,12 @@ pub enum WarningKind {
         /// When the first error arrived, in nanoseconds since its run began.
         first_at_ns: u64,
     },
+    /// The lock renewed its leases without a request, but does not declare `renews`, so the scenarios for locks that
+    /// renew were left out.
+    UndeclaredRenewal {
+        /// Number of these renewals.
+        count: u64,
+    },
 }
 
 /// A request whose errors are counted.
@@ -67,32 +73,47 @@ impl From<WarningKind> for Warning {
 }
 
 impl WarningKind {
-    /// Returns the requests that the warning is about.
-    pub fn request(&self) -> WarnedRequest {
-        match self {
-            WarningKind::FailedWithoutFault { request, .. } => *request,
+    /// Returns `true` if both warnings are about the same fact, so that their counts can be added.
+    pub fn is_about_the_same(&self, other: &WarningKind) -> bool {
+        use WarningKind::{FailedWithoutFault, UndeclaredRenewal};
+        match (self, other) {
+            (FailedWithoutFault { request, .. }, FailedWithoutFault { request: other, .. }) => {
+                request == other
+            }
+            (UndeclaredRenewal { .. }, UndeclaredRenewal { .. }) => true,
+            _ => false,
         }
     }
 
-    /// Adds the counts of a later run to this warning. The first error stays.
+    /// Adds the counts of a later run with a warning about the same fact. The first error stays.
     pub fn add(&mut self, later: &WarningKind) {
-        let WarningKind::FailedWithoutFault { count, of, .. } = self;
-        let WarningKind::FailedWithoutFault {
-            count: more,
-            of: more_of,
-            ..
-        } = later;
-        *count = count.saturating_add(*more);
-        *of = of.saturating_add(*more_of);
+        use WarningKind::{FailedWithoutFault, UndeclaredRenewal};
+        match (self, later) {
+            (
+                FailedWithoutFault { count, of, .. },
+                FailedWithoutFault {
+                    count: more,
+                    of: more_of,
+                    ..
+                },
+            ) => {
+                *count = count.saturating_add(*more);
+                *of = of.saturating_add(*more_of);
+            }
+            (UndeclaredRenewal { count }, UndeclaredRenewal { count: more }) => {
+                *count = count.saturating_add(*more);
+            }
+            _ => {}
+        }
     }
 }
 
-/// Combines the warnings of several runs, in the order in which each request first occurs.
+/// Combines the warnings of several runs, in the order in which each fact first occurs.
 pub fn combine_warnings<'a>(warnings: impl IntoIterator<Item = &'a Warning>) -> Vec<Warning> {
     let mut all: Vec<WarningKind> = Vec::new();
     for warning in warnings {
         let mut known = all.iter_mut();
-        match known.find(|one| one.request() == warning.what.request()) {
+        match known.find(|one| one.is_about_the_same(&warning.what)) {
             Some(one) => one.add(&warning.what),
             None => all.push(warning.what.clone()),
         }
@@ -102,13 +123,22 @@ pub fn combine_warnings<'a>(warnings: impl IntoIterator<Item = &'a Warning>) -> 
 
 impl Display for WarningKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let WarningKind::FailedWithoutFault {
-            request,
-            count,
-            of,
-            first,
-            ..
-        } = self;
+        let (request, count, of, first) = match self {
+            WarningKind::FailedWithoutFault {
+                request,
+                count,
+                of,
+                first,
+                ..
+            } => (request, count, of, first),
+            WarningKind::UndeclaredRenewal { count } => {
+                return write!(
+                    f,
+                    "the lock renewed its lease {count} times without a request, but does not declare that it renews \
+                     (`renews`), so no scenario for locks that renew was run"
+                );
+            }
+        };
         let name = request.as_str();
         match (*count, *of) {
             (1, 1) => write!(f, "the only {name} request failed")?,

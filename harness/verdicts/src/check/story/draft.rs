@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use super::key_history::{abbreviate, describe_command, lost_values, ran_out_ns, taken_with};
 use super::sentence::{Weight, clock, length, sentence};
-use crate::check::causes::facts::{Facts, Taken};
+use crate::check::causes::facts::{Facts, ResolvedObservation, Taken};
 use crate::check::finding::Taking;
 use crate::check::verdict::{MAX_STORY_LINES, Moment};
-use crate::history::EventKind;
+use crate::history::{Event, EventKind};
 use crate::timeline::{Hold, HoldEnd};
 
 /// A finished story.
@@ -84,9 +84,12 @@ impl<'a> Draft<'a> {
                 if let EventKind::StockChanged {
                     op, belated: None, ..
                 } = event.what
-                    && let Some(after) = after_its_lease(self.facts, op, event.at_ns)
                 {
-                    (weight, text) = (Weight::Decisive, text + &after);
+                    if let Some(after) = after_its_lease(self.facts, op, event.at_ns) {
+                        (weight, text) = (Weight::Decisive, text + &after);
+                    } else if !self.is_about_sale(ops, op, event.at_ns) {
+                        weight = Weight::Reason;
+                    }
                 }
                 self.add(event.at_ns, weight, text);
             }
@@ -96,6 +99,19 @@ impl<'a> Draft<'a> {
             }
         }
         self.describe_faults(from_ns, to_ns);
+    }
+
+    /// Returns `true` if a change of the stock can decide this violation: the violation is a wrong stock, or another of
+    /// the attempts `ops` changed the stock before. A unit that was sold twice is otherwise due to another overlap.
+    fn is_about_sale(&self, ops: &[u64], op: u64, at_ns: u64) -> bool {
+        let sold_before = |event: &Event| match event.what {
+            EventKind::StockChanged { op: other, .. } => other != op && ops.contains(&other),
+            _ => false,
+        };
+        let events = &self.facts.history.events;
+        let earlier = &events[..events.partition_point(|event| event.at_ns < at_ns)];
+        matches!(self.facts.about, ResolvedObservation::WrongStock { .. })
+            || earlier.iter().any(sold_before)
     }
 
     /// Adds the faults of a span.
