@@ -13,6 +13,12 @@ pub fn replaced_between(page: &str, generated: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n\n{generated}\n{END}{after}"))
 }
 
+/// Returns the text between the markers, or `None` if a marker is missing.
+pub fn between(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once(BEGIN)?;
+    Some(rest.split_once(END)?.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

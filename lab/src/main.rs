@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use picklock_lab::generated_part::replaced_between;
+use picklock_lab::generated_part::{between, replaced_between};
 use picklock_lab::library::{Library, Limits};
 use picklock_lab::{bug_corpus, counterfactual, findings, fuzz_inputs, gallery, servers, site};
 use picklock_reports::combine::{from_run, merge};
@@ -25,6 +25,9 @@ enum Command {
         /// Limits that apply to every library: interpretations of violations that no findings.toml covers
         #[arg(long, value_name = "FILE")]
         limits: Option<PathBuf>,
+        /// Leave the rows and the sections of libraries without runs as they are in the page
+        #[arg(long, requires = "page")]
+        keep: bool,
         #[command(flatten)]
         target: PageTarget,
     },
@@ -113,6 +116,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Findings {
             files,
             limits,
+            keep,
             target,
         } => {
             let is_library = |path: &PathBuf| path.extension().is_some_and(|it| it == "toml");
@@ -132,7 +136,10 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
                     library.reading.extend(limits.reading.iter().cloned());
                 }
             }
-            target.write(&findings::page(&merge(load(&matrices)?), &libraries))
+            let kept = target.page.as_ref().filter(|_| keep).map(|page| text(page));
+            let kept = kept.transpose()?;
+            let kept = kept.as_deref().and_then(between);
+            target.write(&findings::page(&merge(load(&matrices)?), &libraries, kept))
         }
         Command::Servers { files, target } => target.write(&servers::by_server(&load(&files)?)?),
         Command::BugCorpus {

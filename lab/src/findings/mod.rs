@@ -4,6 +4,8 @@
 //! its violations.
 
 mod hypotheses;
+mod kept;
+mod mechanisms;
 mod page;
 mod tally;
 mod violations;

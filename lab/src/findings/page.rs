@@ -6,20 +6,34 @@ use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::Cell;
 
 use super::hypotheses;
+use super::kept::Kept;
+use super::mechanisms::Mechanisms;
 use super::tally::cells_of;
 use super::violations::{self, is_violated, quoted};
-use crate::library::{Kind, Library, LibraryLock};
+use crate::library::{Library, LibraryLock};
 use picklock_reports::markdown::quoted::{code, prose};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::scorecard::{LockScore, Scorecard};
 
+/// Start of the line about the servers.
+pub const SERVERS: &str = "Servers: ";
+
 /// Writes the page about these libraries, from their runs in `input`.
-pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
+///
+/// With a `kept` page, libraries without runs keep the rows and the section that they have there. Those that it does not
+/// have are left out.
+pub fn page(input: &ReportInput, libraries: &[Library], kept: Option<&str>) -> String {
     let mut text = String::new();
+    let kept = kept.map(Kept::new);
     // Writing to a string cannot fail.
-    overview(&mut text, input, libraries).unwrap_or_default();
+    overview(&mut text, input, libraries, kept).unwrap_or_default();
     for library in libraries {
-        section(&mut text, library, &input.matrix.cells).unwrap_or_default();
+        match kept {
+            Some(kept) if !has_runs(input, library) => {
+                text.push_str(&kept.section(library).unwrap_or_default());
+            }
+            _ => section(&mut text, library, &input.matrix.cells).unwrap_or_default(),
+        }
     }
     if !input.skipped.is_empty() {
         text.push_str("## Skipped\n\n");
@@ -29,45 +43,70 @@ pub fn page(input: &ReportInput, libraries: &[Library]) -> String {
     text
 }
 
-fn overview(text: &mut String, input: &ReportInput, libraries: &[Library]) -> std::fmt::Result {
+fn has_runs(input: &ReportInput, library: &Library) -> bool {
+    let locks = &library.locks;
+    let of_library = |cell: &Cell| locks.iter().any(|lock| lock.name == cell.lock.name);
+    input.matrix.cells.iter().any(of_library)
+}
+
+fn overview(
+    text: &mut String,
+    input: &ReportInput,
+    libraries: &[Library],
+    kept: Option<Kept<'_>>,
+) -> std::fmt::Result {
     writeln!(
         text,
-        "| library | lock | nodes | survived | a known limit | a defect | not read yet | not judged \
+        "| library | lock | nodes | survived | known limits | defects | not read yet | not judged | runs \
          | commands | acquired in |"
     )?;
-    writeln!(text, "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
+    writeln!(
+        text,
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+    )?;
     let scores = Scorecard::from_matrix(&input.matrix).map_or_else(Vec::new, |all| all.locks);
     for library in libraries {
         for lock in &library.locks {
+            if let (Some(kept), false) = (kept, has_runs(input, library)) {
+                text.push_str(&kept.row(lock));
+                continue;
+            }
             let score = scores.iter().find(|score| score.lock == lock.name);
             let cells = cells_of(&input.matrix.cells, &lock.name);
             score_of(text, library, lock, score, &cells)?;
         }
     }
-    let mut servers: Vec<String> = Vec::new();
-    for server in input
-        .matrix
-        .cells
+    let lines = servers(input);
+    let kept = kept.and_then(Kept::servers).map(str::to_owned);
+    for line in kept
         .iter()
-        .filter_map(|cell| cell.redis.as_ref())
+        .filter(|kept| !lines.contains(kept))
+        .chain(&lines)
     {
+        writeln!(text, "\n{line}")?;
+    }
+    writeln!(text)
+}
+
+/// Returns the line about the servers and the version of Picklock, or nothing if no run names a server.
+fn servers(input: &ReportInput) -> Vec<String> {
+    let mut servers: Vec<String> = Vec::new();
+    let cells = input.matrix.cells.iter();
+    for server in cells.filter_map(|cell| cell.redis.as_ref()) {
         let words = server.to_string();
         if !servers.contains(&words) {
             servers.push(words);
         }
     }
     if servers.is_empty() {
-        return writeln!(text);
+        return Vec::new();
     }
-    writeln!(
-        text,
-        "\nServers: {}. Picklock {}.\n",
-        prose(&servers.join(", ")),
-        prose(&input.matrix.picklock)
-    )
+    let (servers, picklock) = (prose(&servers.join(", ")), prose(&input.matrix.picklock));
+    vec![format!("{SERVERS}{servers}. Picklock {picklock}.")]
 }
 
-/// Writes the row of a lock: the number of scenarios with each result, and the cost of a grant.
+/// Writes the row of a lock: the number of scenarios that it survived, the mechanisms of its violations, and the cost
+/// of a grant.
 fn score_of(
     text: &mut String,
     library: &Library,
@@ -80,17 +119,12 @@ fn score_of(
         let lock = code(&lock.name);
         return writeln!(
             text,
-            "| {library} {version} | {lock} | not run | | | | | | | |"
+            "| {library} {version} | {lock} | not run | | | | | | | | |"
         );
     }
-    let violated: Vec<&&Cell> = cells.iter().filter(|cell| is_violated(cell)).collect();
-    let read_as = |kind| {
-        let all = violated.iter();
-        all.filter(|cell| violations::kind(library, cell) == kind)
-            .count()
-    };
+    let violated = cells.iter().filter(|cell| is_violated(cell)).count();
     let unclear = cells.iter().filter(|cell| is_unclear(cell)).count();
-    let (limits, defects) = (read_as(Some(Kind::Limit)), read_as(Some(Kind::Defect)));
+    let mechanisms = Mechanisms::of(library, cells);
     let costs = score.map(|score| &score.costs);
     let commands = costs
         .and_then(|it| it.commands)
@@ -102,13 +136,16 @@ fn score_of(
         });
     writeln!(
         text,
-        "| {} {} | {} | {} | {} | {limits} | {defects} | {} | {unclear} | {commands} | {took} |",
+        "| {} {} | {} | {} | {} | {} | {} | {} | {unclear} | {} | {commands} | {took} |",
         prose(&library.name),
         prose(&library.version),
         code(&lock.name),
         score.map_or_else(String::new, |score| score.nodes.to_string()),
-        cells.len() - violated.len() - unclear,
-        read_as(None),
+        cells.len() - violated - unclear,
+        mechanisms.limits,
+        mechanisms.defects,
+        mechanisms.unread,
+        cells.iter().map(|cell| cell.runs).sum::<u64>(),
     )
 }
 
@@ -212,10 +249,15 @@ fn list(text: &mut String, what: &str, cells: &[&Cell]) -> std::fmt::Result {
     } else {
         "scenarios"
     };
-    let names: Vec<String> = cells.iter().map(|cell| code(&cell.scenario)).collect();
+    // Most scenarios have one run, so only other numbers are written.
+    let named = |cell: &&Cell| match cell.runs {
+        1 => code(&cell.scenario),
+        runs => format!("{} ({runs} runs)", code(&cell.scenario)),
+    };
+    let names: Vec<String> = cells.iter().map(named).collect();
     writeln!(
         text,
-        "{what} {} {scenarios}: {}.\n",
+        "{what} {} {scenarios}, in one run each unless a number is given: {}.\n",
         cells.len(),
         names.join(", ")
     )
@@ -234,7 +276,11 @@ fn not_judged(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {
             .find_map(|verdict| verdict.story.first());
         let reason = cell.error.as_ref().or(reason);
         let reason = reason.map_or("no reason is kept", String::as_str);
-        writeln!(text, "- {}: {}", code(&cell.scenario), prose(reason))?;
+        let runs = match cell.runs {
+            1 => String::new(),
+            runs => format!(" ({runs} runs)"),
+        };
+        writeln!(text, "- {}{runs}: {}", code(&cell.scenario), prose(reason))?;
     }
     writeln!(text)
 }

@@ -11,9 +11,10 @@ use picklock_reports::cell_status;
 use picklock_reports::markdown::quoted::{block, code, prose};
 
 /// A violation of a property in a cell, for one cause.
-struct Violation {
+pub struct Violation {
     property: Property,
-    cause: Option<Cause>,
+    /// The cause, or `None` if no run names one.
+    pub cause: Option<Cause>,
     seen: Seen,
 }
 
@@ -46,7 +47,8 @@ pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::R
     )
 }
 
-fn violations(cell: &Cell) -> Vec<Violation> {
+/// Returns the violations of a cell, one for each property and cause.
+pub fn violations(cell: &Cell) -> Vec<Violation> {
     let mut found = Vec::new();
     for (property, tally) in &cell.tally {
         let causes = Cause::ALL.into_iter();
@@ -67,7 +69,7 @@ fn violations(cell: &Cell) -> Vec<Violation> {
 }
 
 /// Groups the violations that have the same interpretation.
-fn grouped<'a>(
+pub fn grouped<'a>(
     library: &'a Library,
     violations: Vec<Violation>,
     scenario: &str,
@@ -95,26 +97,8 @@ fn words(violation: &Violation) -> String {
     text
 }
 
-/// Returns the interpretation of all violations of a cell together, or `None` if there is none. One defect makes the
-/// cell a defect.
-pub fn kind(library: &Library, cell: &Cell) -> Option<Kind> {
-    let groups = grouped(library, violations(cell), &cell.scenario);
-    let kinds: Vec<Option<Kind>> = groups
-        .iter()
-        .map(|(reading, all)| {
-            let kind = (*reading)?.kind;
-            (kind == Kind::Limit || is_proven(cell, all)).then_some(kind)
-        })
-        .collect();
-    if kinds.contains(&Some(Kind::Defect)) {
-        Some(Kind::Defect)
-    } else {
-        kinds.into_iter().collect::<Option<Vec<Kind>>>()?.pop()
-    }
-}
-
 /// Returns `true` if the key history was confirmed and names a cause for each violation.
-fn is_proven(cell: &Cell, violations: &[Violation]) -> bool {
+pub fn is_proven(cell: &Cell, violations: &[Violation]) -> bool {
     let is_named = |one: &Violation| one.cause.is_some_and(|cause| cause != Cause::Undetermined);
     has_key_history(cell) && violations.iter().all(is_named)
 }

@@ -109,7 +109,7 @@ fn about_a_library() -> ReportInput {
 }
 
 fn page_of(input: &ReportInput) -> String {
-    findings::page(input, &[Library::read(WORDS).unwrap()])
+    findings::page(input, &[Library::read(WORDS).unwrap()], None)
 }
 
 fn page(cells: Vec<Cell>) -> String {
@@ -179,38 +179,78 @@ fn nobody_is_accused_without_a_cause() {
     assert!(!page.contains("*A defect*"), "{page}");
 }
 
-/// The counts are, in order: survived, known limit, defect, not interpreted yet, inconclusive.
+/// The counts are, in order: survived scenarios, known limits, defects, not interpreted yet, inconclusive scenarios, runs.
 fn counted(page: &str) -> &str {
     let row = page.lines().find(|line| line.contains("<code>mine</code>"));
     let (_, counts) = row.unwrap().split_once("</code> |").unwrap();
     counts.trim()
 }
 
+fn outlived(scenario: &str) -> Cell {
+    let what = (Property::Exclusion, Cause::OutlivedLease);
+    ten("mine", scenario, what, 10, 10)
+}
+
 #[test]
 fn the_scorecard_counts_what_is_proven() {
-    let outlived = |lock, runs, key_history| {
-        let what = (Property::Exclusion, Cause::OutlivedLease);
-        ten(lock, "gc-pause", what, runs, key_history)
-    };
     let calm = || cell("mine", "calm", &[]);
     let of = |cells: Vec<Cell>| page(cells);
-    let all = of(vec![calm(), outlived("mine", 10, 10), stolen(10, 10)]);
+    let all = of(vec![calm(), outlived("gc-pause"), stolen(10, 10)]);
     assert!(
-        counted(&all).ends_with("| 1 | 1 | 1 | 0 | 0 |  |  |"),
+        counted(&all).ends_with("| 1 | 1 | 1 | 0 | 0 | 21 |  |  |"),
         "{all}"
     );
     // Without a key history, it counts neither as a defect nor as a limit.
     let unproven = of(vec![calm(), stolen(10, 9)]);
     assert!(
-        counted(&unproven).ends_with("| 1 | 0 | 0 | 1 | 0 |  |  |"),
+        counted(&unproven).ends_with("| 1 | 0 | 0 | 1 | 0 | 11 |  |  |"),
         "{unproven}"
     );
     let race = (Property::Lease, Cause::Race);
     let unread = of(vec![ten("mine", "calm", race, 10, 10)]);
     assert!(
-        counted(&unread).ends_with("| 0 | 0 | 0 | 1 | 0 |  |  |"),
+        counted(&unread).ends_with("| 0 | 0 | 0 | 1 | 0 | 10 |  |  |"),
         "{unread}"
     );
+}
+
+#[test]
+fn a_mechanism_counts_once_in_all_its_scenarios() {
+    let race = |scenario| ten("mine", scenario, (Property::Lease, Cause::Race), 10, 10);
+    let known = page(vec![outlived("gc-pause"), outlived("slow-section")]);
+    assert!(
+        counted(&known).ends_with("| 0 | 1 | 0 | 0 | 0 | 20 |  |  |"),
+        "{known}"
+    );
+    let unread = page(vec![race("calm"), race("gc-pause")]);
+    assert!(
+        counted(&unread).ends_with("| 0 | 0 | 0 | 1 | 0 | 20 |  |  |"),
+        "{unread}"
+    );
+}
+
+#[test]
+fn libraries_without_runs_keep_their_part_of_the_page() {
+    let mine = Library::read(WORDS).unwrap();
+    let other = WORDS.replace("\"some-lock\"", "\"other-lock\"");
+    let other = other
+        .replace("mine", "others")
+        .replace("others-too", "others-2");
+    let other = Library::read(&other).unwrap();
+    let other_cell = |scenario| cell("others", scenario, &[]);
+    let both = [mine, other];
+    let mut first = about_a_library();
+    first.matrix.cells.push(other_cell("calm"));
+    let first = findings::page(&first, &both, None);
+    let nothing_new = findings::page(&input(Vec::new()), &both, Some(&first));
+    assert_eq!(nothing_new, first);
+    let again = input(vec![other_cell("gc-pause")]);
+    let again = findings::page(&again, &both, Some(&first));
+    let (of_mine, _) = first.split_once("## other-lock").unwrap();
+    let (still, of_other) = again.split_once("## other-lock").unwrap();
+    assert_eq!(still, of_mine);
+    assert!(!of_other.contains("calm"), "{again}");
+    assert!(of_other.contains("<code>gc-pause</code>"), "{again}");
 }
 
 #[test]
@@ -232,7 +272,7 @@ fn limits_speak_where_the_library_does_not() {
     library.reading.extend(limits.reading);
     let race = (Property::Lease, Cause::Race);
     let cells = vec![ten("mine", "calm", race, 10, 10), stolen(10, 10)];
-    let page = findings::page(&input(cells), &[library]);
+    let page = findings::page(&input(cells), &[library], None);
     assert!(page.contains("No lock can."), "{page}");
     // The library's own interpretations take precedence.
     assert!(page.contains("*A defect*: It deletes"), "{page}");
