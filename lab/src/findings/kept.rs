@@ -1,8 +1,10 @@
 //! The parts of an earlier page about libraries that were not run again.
 
-use super::page::SERVERS;
 use crate::library::{Library, LibraryLock};
 use picklock_reports::markdown::quoted::{code, prose};
+
+/// Start of the line about the servers.
+pub const SERVERS: &str = "Servers: ";
 
 /// The earlier generated part of the page.
 #[derive(Debug, Clone, Copy)]

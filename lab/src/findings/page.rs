@@ -6,7 +6,7 @@ use picklock_verdicts::check::{Property, Status};
 use picklock_verdicts::record::Cell;
 
 use super::hypotheses;
-use super::kept::Kept;
+use super::kept::{Kept, SERVERS};
 use super::mechanisms::Mechanisms;
 use super::tally::cells_of;
 use super::violations::{self, is_violated, quoted};
@@ -15,13 +15,10 @@ use picklock_reports::markdown::quoted::{code, prose};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::scorecard::{LockScore, Scorecard};
 
-/// Start of the line about the servers.
-pub const SERVERS: &str = "Servers: ";
-
 /// Writes the page about these libraries, from their runs in `input`.
 ///
-/// With a `kept` page, libraries without runs keep the rows and the section that they have there. Those that it does not
-/// have are left out.
+/// With a `kept` page, libraries without runs keep the rows and the section that they have there. Those that it does
+/// not have are left out.
 pub fn page(input: &ReportInput, libraries: &[Library], kept: Option<&str>) -> String {
     let mut text = String::new();
     let kept = kept.map(Kept::new);

@@ -179,7 +179,8 @@ fn nobody_is_accused_without_a_cause() {
     assert!(!page.contains("*A defect*"), "{page}");
 }
 
-/// The counts are, in order: survived scenarios, known limits, defects, not interpreted yet, inconclusive scenarios, runs.
+/// The counts are, in order: survived scenarios, known limits, defects, not interpreted yet, inconclusive scenarios,
+/// and runs.
 fn counted(page: &str) -> &str {
     let row = page.lines().find(|line| line.contains("<code>mine</code>"));
     let (_, counts) = row.unwrap().split_once("</code> |").unwrap();
