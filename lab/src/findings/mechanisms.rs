@@ -1,8 +1,8 @@
 //! Counts the mechanisms behind a lock's violations.
 //!
 //! A mechanism is one reason why the lock is violated, whatever the number of scenarios, properties and causes that
-//! show it. The findings file has one interpretation for each reason. A violation without an interpretation is known by its
-//! cause only.
+//! show it. The findings file has one interpretation for each reason. A violation without an interpretation is known by
+//! its cause only.
 
 use picklock_verdicts::check::Cause;
 use picklock_verdicts::record::Cell;
