@@ -288,3 +288,19 @@ fn two_sets_side_by_side() {
         outcome.stderr
     );
 }
+
+/// A release and an outlived lease each let two clients in; only the second one sold a unit twice.
+#[test]
+fn double_sale_is_told_with_the_overlap_that_caused_it() {
+    let line = "scenario gc-pause --impl setnx-expire --backend sim --seed 1";
+    let text = picklock(line).run().stdout;
+    let problems: Vec<&str> = text.split("✘ Two clients").skip(1).collect();
+    let [release, lease] = problems[..] else {
+        panic!("{text}");
+    };
+    assert!(release.contains("(picklock explain stolen-release)"));
+    assert!(release.contains("pause-client of client 2"), "{text}");
+    assert!(!release.contains("sold twice"), "{text}");
+    assert!(lease.contains("(picklock explain outlived-lease)"));
+    assert!(lease.contains("from 0 to -1: one unit was sold twice"));
+}

@@ -85,11 +85,15 @@ impl<'a> Draft<'a> {
                     op, belated: None, ..
                 } = event.what
                 {
-                    if let Some(after) = after_its_lease(self.facts, op, event.at_ns) {
-                        (weight, text) = (Weight::Decisive, text + &after);
-                    } else if !self.is_about_sale(ops, op, event.at_ns) {
-                        weight = Weight::Reason;
-                    }
+                    let after = after_its_lease(self.facts, op, event.at_ns);
+                    let is_decisive = after.is_some() || weight == Weight::Decisive;
+                    let is_decisive = is_decisive && self.is_about_sale(ops, op, event.at_ns);
+                    weight = if is_decisive {
+                        Weight::Decisive
+                    } else {
+                        Weight::Reason
+                    };
+                    text.push_str(&after.unwrap_or_default());
                 }
                 self.add(event.at_ns, weight, text);
             }
@@ -101,17 +105,23 @@ impl<'a> Draft<'a> {
         self.describe_faults(from_ns, to_ns);
     }
 
-    /// Returns `true` if a change of the stock can decide this violation: the violation is a wrong stock, or another of
-    /// the attempts `ops` changed the stock before. A unit that was sold twice is otherwise due to another overlap.
+    /// Returns `true` if a change of the stock can decide this violation: the stock is wrong, or holds overlap. In the
+    /// second case the change must have come after the end of its own lease, or another of the attempts `ops` must have
+    /// changed the stock before. A unit that was sold twice is otherwise due to another overlap.
     fn is_about_sale(&self, ops: &[u64], op: u64, at_ns: u64) -> bool {
         let sold_before = |event: &Event| match event.what {
             EventKind::StockChanged { op: other, .. } => other != op && ops.contains(&other),
             _ => false,
         };
-        let events = &self.facts.history.events;
-        let earlier = &events[..events.partition_point(|event| event.at_ns < at_ns)];
-        matches!(self.facts.about, ResolvedObservation::WrongStock { .. })
-            || earlier.iter().any(sold_before)
+        match self.facts.about {
+            ResolvedObservation::WrongStock { .. } => true,
+            ResolvedObservation::Overlap(_) => {
+                let events = &self.facts.history.events;
+                let earlier = &events[..events.partition_point(|event| event.at_ns < at_ns)];
+                after_its_lease(self.facts, op, at_ns).is_some() || earlier.iter().any(sold_before)
+            }
+            _ => false,
+        }
     }
 
     /// Adds the faults of a span.
