@@ -43,10 +43,12 @@ impl LostOwnership<'_> {
                 Cause::UnbackedGrant
             };
         };
-        let (earlier, later) = if one_ns <= other_ns {
-            (one, other)
-        } else {
+        // A server may report two commands with one reading of the clock. The value that was replaced is the earlier one.
+        let is_reversed = one_ns > other_ns || one_ns == other_ns && self.overwrites(one, other);
+        let (earlier, later) = if is_reversed {
             (other, one)
+        } else {
+            (one, other)
         };
         let mut ends = Vec::new();
         let acquired = self.acquired_values(later);
@@ -113,6 +115,14 @@ impl LostOwnership<'_> {
         // The values are in the order of time, so the last one of the quorum completes it.
         let last = first_per_node(&acquired).nth(self.quorum.checked_sub(1)?);
         last.map(|span| span.from_ns)
+    }
+
+    /// Returns `true` if a command of the attempt `one` replaced a value of the attempt `other`.
+    fn overwrites(&self, one: &Hold, other: &Hold) -> bool {
+        self.spans_of(other).any(|span| match &span.end {
+            SpanEnd::Overwritten(by) => by.is_of(one.worker, one.op),
+            _ => false,
+        })
     }
 
     fn spans_of<'a>(&'a self, hold: &'a Hold) -> impl Iterator<Item = &'a ValueSpan> {
