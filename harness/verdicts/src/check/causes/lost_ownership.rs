@@ -43,7 +43,7 @@ impl LostOwnership<'_> {
                 Cause::UnbackedGrant
             };
         };
-        // A server may report two commands with one reading of the clock. The value that was replaced is the earlier one.
+        // A server may report two commands with one reading of the clock. The replaced value is the earlier one.
         let is_reversed = one_ns > other_ns || one_ns == other_ns && self.overwrites(one, other);
         let (earlier, later) = if is_reversed {
             (other, one)
