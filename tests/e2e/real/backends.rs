@@ -139,7 +139,7 @@ fn alone_in(backend: BackendName) -> Exclusive {
     Exclusive::take(&format!("table-{backend}"))
 }
 
-/// Outside the longer tier, each of these locks runs through every eighth scenario, and every second scenario has one
+/// Outside the longer tier, each of these locks runs through every sixteenth scenario, and every fourth scenario has one
 /// of them. Careful and careless locks alternate.
 const SOME_LOCKS: [&str; 4] = ["set-nx-px", "setnx-expire", "redlock", "fenced"];
 
@@ -160,9 +160,9 @@ fn simulation_and_processes_agree_on_every_verdict() {
         return compare(BackendName::Process, &[], 500);
     }
     for (number, lock) in SOME_LOCKS.into_iter().enumerate() {
-        let scenarios = handy_scenarios().into_iter().skip(2 * number);
-        let scenarios: Vec<&str> = scenarios.step_by(2 * SOME_LOCKS.len()).collect();
-        compare(BackendName::Process, &cells_of(&scenarios, &[lock]), 10);
+        let scenarios = handy_scenarios().into_iter().skip(4 * number);
+        let scenarios: Vec<&str> = scenarios.step_by(4 * SOME_LOCKS.len()).collect();
+        compare(BackendName::Process, &cells_of(&scenarios, &[lock]), 5);
     }
 }
 

@@ -97,7 +97,7 @@ fn otherwise(cell: &Cell) -> Vec<String> {
         .collect()
 }
 
-/// Covers every twelfth scenario, and all of them in the longer tier.
+/// Covers every 24th scenario, and all of them in the longer tier.
 #[test]
 fn redis_py_has_the_verdicts_of_its_twin() {
     let name = redis_py();
@@ -107,11 +107,11 @@ fn redis_py_has_the_verdicts_of_its_twin() {
         // `flash-sale` needs five hundred processes, and `same-seed` an adapter that takes the seed of its tokens from
         // Picklock.
         let names = catalog::names().filter(|name| !["flash-sale", "same-seed"].contains(name));
-        let names: Vec<&str> = names.step_by(12).collect();
+        let names: Vec<&str> = names.step_by(24).collect();
         format!("--scenario {}", names.join(","))
     };
     let table = matrix(&format!("--name {name} --reference {TWIN} --jobs 4 {some}"));
-    assert!(table.cells.len() > 6, "{} cells", table.cells.len());
+    assert!(table.cells.len() > 2, "{} cells", table.cells.len());
     let mut wrong = Vec::new();
     for mut cell in table.cells {
         for _ in 0..TRIES {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-use picklock_harness::check::{Property, judge};
+use picklock_harness::check::judge;
 use picklock_harness::expectation::{Expected, Tables};
 use picklock_harness::lock_kinds::kind_of;
 use picklock_impls::reference::{Declared, reference_for, renews};
@@ -14,8 +14,8 @@ use picklock_lab::simulated::simulate;
 use picklock_scenarios::profile::{self, Declaration};
 use picklock_scenarios::{BackendName, catalog};
 
+use super::all_found;
 use super::classes::CLASSES;
-use super::found;
 use super::rows::{ROWS, Row, SAFE, Told};
 
 const UPDATE: &str = "PICKLOCK_UPDATE_DOCS";
@@ -50,9 +50,9 @@ fn is_caught(mutant: &'static BuiltInLock, original: &str, name: &str, seed: u64
     is_simulated && mismatches.any(|it| it.is_judged())
 }
 
-/// The test regenerates every `STEP`th row of the second table, because a row takes a second. An update regenerates
+/// The test regenerates every `STEP`th row of the second table, because a row takes seconds. An update regenerates
 /// all rows.
-const STEP: usize = 15;
+const STEP: usize = 40;
 
 /// Writes which scenarios catch which mutant without prior expectations. Rows outside the sample are copied from
 /// `page`. If `page` is `None`, all rows are regenerated.
@@ -162,7 +162,7 @@ fn of_mutants(text: &mut String) {
             )
             .ok();
         }
-        for row in ROWS.iter().filter(|row| row.mutant == name) {
+        for (row, found) in all_found().filter(|(row, _)| row.mutant == name) {
             let Row {
                 scenario,
                 property,
@@ -170,9 +170,9 @@ fn of_mutants(text: &mut String) {
                 ..
             } = row;
             let mark = if row.told == Told::All { "" } else { " *" };
-            let known = Property::named(property);
-            let seeds = known.and_then(|property| found(row, property).seeds);
-            let seeds = seeds.map_or("–".to_owned(), |seeds| seeds.to_string());
+            let seeds = found
+                .seeds
+                .map_or("–".to_owned(), |seeds| seeds.to_string());
             writeln!(
                 text,
                 "| `{name}` | {wrong} | {classes} | `{scenario}` | {property} | `{cause}`{mark} | {seeds} |"

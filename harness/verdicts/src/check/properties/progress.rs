@@ -53,7 +53,7 @@ use crate::check::progress::reach::Reach;
 use crate::check::progress::starvation_excuse::StarvationExcuses;
 use crate::check::progress::waiters::Waiters;
 use crate::check::stalls::stall::Stall;
-use crate::history::{Declarations, Event, EventKind, Header, Misbehaviour};
+use crate::history::{Declarations, Event, EventKind, Header, KeyName, Misbehaviour};
 use crate::key_history::KeyUpdate;
 use crate::timeline::{
     AcquireFailure, Attempt, Step, Timeline, is_rounded_up, ms_from_ns, ns_from_ms, spoils_clocks,
@@ -449,7 +449,10 @@ impl Checker for Progress {
                 all.for_each(|lock| lock.outstanding.still_working(at_ns));
             }
         }
-        if let Some(ttl_ms) = update.now.and_then(|now| Some(now.expiry?.ttl_ms)) {
+        // A waiting list may live longer than a lease.
+        let holds_lock = !matches!(update.key, KeyName::Beside { .. });
+        let written = update.now.filter(|_| holds_lock);
+        if let Some(ttl_ms) = written.and_then(|now| Some(now.expiry?.ttl_ms)) {
             let written_ns = ns_from_ms(u64::try_from(ttl_ms).unwrap_or(0));
             if is_rounded_up(written_ns, self.ttl_ns) && written_ns > self.lease_ns {
                 self.lease_ns = written_ns;
