@@ -203,10 +203,10 @@ pub enum InconclusiveReason {
     /// Two clients ran the job of a tick in succession, and a stall of the machine may have delayed the second run.
     #[error("tick {tick} ran twice, but the machine stalled for {stalled_ms} ms before: {RERUN}")]
     LateTick { tick: u64, stalled_ms: u64 },
-    /// A lock that promises to renew its lease did not, and the machine may be the reason.
+    /// A lock that promises to renew its lease did not, or did not report its end, and the machine may be the reason.
     #[error(
-        "the lease of worker {worker} was not renewed, but the machine delayed the worker or a server for {delayed_ms} ms \
-         since the last renewal: {RERUN}"
+        "the lease of worker {worker} was not renewed, and its end not reported, but the machine delayed the worker or a \
+         server for {delayed_ms} ms: {RERUN}"
     )]
     RenewalDelayed { worker: usize, delayed_ms: u64 },
     /// Every worker exited, although no fault killed it.

@@ -4,6 +4,7 @@ use picklock_scenarios::Property;
 
 use crate::check::causes::evidence::Evidence;
 use crate::check::finding::{ForeignTaking, Judgement, Observation};
+use crate::check::inconclusive::InconclusiveReason;
 use crate::check::properties::exclusion::judge_holds;
 use crate::check::properties::lease::judge_leases;
 use crate::check::stalls::stall_correction::StallCorrection;
@@ -57,27 +58,49 @@ impl Evidence<'_> {
         reason.map_or(judgement, Judgement::Unknown)
     }
 
-    /// Returns `Unknown` instead of a violation in which a client outlived a lease that was not renewed, perhaps only
-    /// because of the machine.
+    /// Returns `Unknown` instead of a violation in which a client outlived a lease that was not renewed, or of whose end
+    /// it did not hear, perhaps only because of the machine.
     fn correct_for_renewals(&self, judgement: Judgement) -> Judgement {
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;
         };
-        let ops = match &first.observation {
-            Observation::Overlap { holders, .. } => holders.clone(),
+        let pairs = match &first.observation {
+            Observation::Overlap { holders, later } => {
+                holders.iter().map(|op| (*op, *later)).collect()
+            }
             Observation::WrongStock(stock) => {
                 let sellers = self.sellers(stock, first.at_ns);
-                sellers.map_or(Vec::new(), |sellers| vec![sellers.pair.0.op])
+                sellers.map_or(Vec::new(), |sellers| {
+                    vec![(sellers.pair.0.op, sellers.pair.1.op)]
+                })
             }
             _ => return judgement,
         };
-        let doubt = ops.iter().find_map(|op| {
+        let doubt = pairs.iter().find_map(|(op, later)| {
             let hold = self.hold(*op)?;
-            let missed = self.missed_renewal(hold)?;
-            let doubt = missed.doubt(hold.worker)?;
-            (missed.at_ns <= first.at_ns).then_some(doubt)
+            let missed = self.missed_renewal(hold);
+            let missed = missed.filter(|missed| missed.at_ns <= first.at_ns);
+            missed
+                .and_then(|missed| missed.doubt(hold.worker))
+                .or_else(|| self.doubt_about_report((*op, *later), first.at_ns))
         });
         doubt.map_or(judgement, Judgement::Unknown)
+    }
+
+    /// Returns why it is unknown whose fault the overlap of two holds is: the lock did not report the end of the lease,
+    /// and only the machine excuses that.
+    fn doubt_about_report(
+        &self,
+        (op, later): (u64, u64),
+        at_ns: u64,
+    ) -> Option<InconclusiveReason> {
+        let pair = self.pair(op, later)?;
+        let overlap = self.overlap(pair, at_ns);
+        let delayed_ms = overlap
+            .report_delay_ms
+            .filter(|_| overlap.is_only_outlived())?;
+        let worker = overlap.first.worker;
+        Some(InconclusiveReason::RenewalDelayed { worker, delayed_ms })
     }
 
     /// Removes releases of another client's lock that a stall may have delayed from a judgement. If the client or the

@@ -13,7 +13,7 @@ use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservat
 use crate::check::causes::phantom_leader::phantom_ns;
 use crate::check::causes::unbacked_grant::is_unwritten;
 use crate::check::claims::promised_renewal::{
-    MissedRenewal, is_never_reported, late_extension_ns, missed_renewal,
+    MissedRenewal, late_extension_ns, missed_renewal, unreported_loss,
 };
 use crate::check::finding::{Finding, ForeignTaking, Observation, StaleToken, Taking, WrongStock};
 use crate::check::properties::ownership::foreign_takings;
@@ -167,7 +167,11 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the facts about two holds that overlap at `at_ns`. Events after that time are ignored.
-    fn overlap<'e>(&'e self, (first, second): (&'e Hold, &'e Hold), at_ns: u64) -> Overlap<'e> {
+    pub(super) fn overlap<'e>(
+        &'e self,
+        (first, second): (&'e Hold, &'e Hold),
+        at_ns: u64,
+    ) -> Overlap<'e> {
         let faults = self.timeline.faults();
         let shared_since_ns = Lease::shared_since_ns(&first.leases, &second.leases);
         let shared = shared_since_ns.is_some_and(|since_ns| since_ns <= at_ns);
@@ -197,6 +201,9 @@ impl<'a> Evidence<'a> {
         });
         let taken = between.chain(prolonged.take(1));
         let is_outlived = are_over(&first.possible_leases);
+        let unreported = is_outlived
+            .then(|| unreported_loss(&self.timeline, first, second.begin_ns))
+            .flatten();
         Overlap {
             first,
             second,
@@ -209,8 +216,9 @@ impl<'a> Evidence<'a> {
             late_extension_ns: late_extension_ns(&self.timeline, self.spans(), first),
             is_silent_loss: lost.is_some_and(|lost| {
                 lost.at_ns <= second.begin_ns && !is_confirmed_since(lost.at_ns)
-            }) || is_outlived
-                && is_never_reported(&self.timeline, first, second.begin_ns),
+            }) || unreported
+                .is_some_and(|unreported| unreported.delayed_ms.is_none()),
+            report_delay_ms: unreported.and_then(|unreported| unreported.delayed_ms),
             unbacked: self.unbacked([first, second]),
             phantom_ns: phantom_ns(self.history, &own, first, second),
             taken: taken.map(|taking| self.taken(taking)).collect(),
@@ -308,7 +316,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the holds of two attempts, in the order in which they began.
-    fn pair(&self, op: u64, other_op: u64) -> Option<(&Hold, &Hold)> {
+    pub(super) fn pair(&self, op: u64, other_op: u64) -> Option<(&Hold, &Hold)> {
         let (one, other) = (self.hold(op)?, self.hold(other_op)?);
         let is_in_order = one.begin_ns <= other.begin_ns;
         Some(if is_in_order {

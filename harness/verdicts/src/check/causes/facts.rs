@@ -99,6 +99,9 @@ pub(in crate::check) struct Overlap<'a> {
     /// Whether the lock promises renewal, and either the first client's value expired before the second grant, or the
     /// lock never reported to that client that its lease had ended.
     pub is_silent_loss: bool,
+    /// For how long the machine delayed the first client or a server, if only that excuses that the lock never reported
+    /// to the client that its lease had ended, in milliseconds.
+    pub report_delay_ms: Option<u64>,
     /// The cause if one of the two holds was granted without any value on the servers: `UnbackedGrant`, or `StaleReply`
     /// if the grant may have been the late reply to an earlier attempt in doubt that had written a value.
     pub unbacked: Option<Cause>,
@@ -106,6 +109,19 @@ pub(in crate::check) struct Overlap<'a> {
     pub phantom_ns: Option<u64>,
     /// The values that were taken from their owner between the two grants.
     pub taken: Vec<Taken<'a>>,
+}
+
+impl Overlap<'_> {
+    /// Returns `true` if the first client outlived its lease, and no mistake of the lock explains that.
+    pub fn is_only_outlived(&self) -> bool {
+        let is_explained = self.unbacked.is_some()
+            || self.has_expired_grant
+            || self.phantom_ns.is_some()
+            || self.is_silent_loss
+            || self.late_loss_report
+            || self.late_extension_ns.is_some();
+        self.is_outlived && !is_explained
+    }
 }
 
 /// A fault outside the lock that damaged a stock. A correct lock cannot prevent such damage.

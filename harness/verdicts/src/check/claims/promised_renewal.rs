@@ -30,8 +30,8 @@ fn is_own_name(key: &KeyName) -> bool {
 pub(in crate::check) struct MissedRenewal {
     /// When the key expired on its quorum.
     pub(in crate::check) at_ns: u64,
-    /// For how long the machine delayed the client or a server since the last renewal, if only that excuses the loss,
-    /// in milliseconds. `None` if nothing excuses it.
+    /// For how long the machine delayed the client or a server since the last renewal, until the lock was heard again, if
+    /// only that excuses the loss, in milliseconds. `None` if nothing excuses it.
     pub(in crate::check) delayed_ms: Option<u64>,
 }
 
@@ -100,14 +100,19 @@ pub(in crate::check) fn missed_renewal(
     ];
     let silence_end_ns = answers_ns.into_iter().flatten().min()?;
     let any_fault = |fault: &FaultSpan<'_>| concerns(fault, hold.worker);
-    if is_silent(timeline, hold, (until_ns, silence_end_ns), any_fault) {
+    let silence = (until_ns, silence_end_ns);
+    if is_silent(timeline, hold, silence, any_fault) {
         return Some(unexcused);
     }
     let mut faults = timeline.faults().iter();
-    if faults.any(|fault| fault.touches(hold.acquire_ns, until_ns)) {
+    if faults.any(|fault| fault.touches(hold.acquire_ns, until_ns))
+        && !is_silent_for_faults(timeline, hold, silence, any_fault)
+    {
         return None;
     }
-    let delayed_ns = disturbed_ns(timeline, hold.worker, before_ns, |_| false);
+    let delayed_ns = disturbed_ns(timeline, hold.worker, (renewed_ns, silence_end_ns), |_| {
+        false
+    });
     Some(MissedRenewal {
         delayed_ms: delayed_ns.map(ms_from_ns),
         ..unexcused
@@ -123,6 +128,33 @@ fn is_silent(
     (since_ns, until_ns): (u64, u64),
     counts: impl Fn(&FaultSpan<'_>) -> bool,
 ) -> bool {
+    is_longer_than(timeline, hold, (since_ns, until_ns), &counts, |span| {
+        disturbed_ns(timeline, hold.worker, span, &counts)
+    })
+}
+
+/// Like [`is_silent`], but only faults count, and not the stalls of the machine.
+fn is_silent_for_faults(
+    timeline: &Timeline<'_>,
+    hold: &Hold,
+    silence: (u64, u64),
+    counts: impl Fn(&FaultSpan<'_>) -> bool,
+) -> bool {
+    is_longer_than(timeline, hold, silence, &counts, |span| {
+        let spans = fault_spans(timeline, span, &counts)?;
+        Some(total_ns(spans, span))
+    })
+}
+
+/// Returns `true` if a silence is longer than `excused_ns` says for the time from the request to the end of the silence,
+/// or to the beginning of a fault within it.
+fn is_longer_than(
+    timeline: &Timeline<'_>,
+    hold: &Hold,
+    (since_ns, until_ns): (u64, u64),
+    counts: impl Fn(&FaultSpan<'_>) -> bool,
+    excused_ns: impl Fn((u64, u64)) -> Option<u64>,
+) -> bool {
     let slack_ns = NOTABLE_DELAY.part_of(hold.ttl_ns);
     let faults = timeline.faults().iter().filter(|fault| counts(fault));
     let before_ns = faults.map(|fault| fault.began_ns.saturating_sub(1));
@@ -130,29 +162,47 @@ fn is_silent(
         .filter(|ns| (since_ns..until_ns).contains(ns))
         .chain([until_ns]);
     ends_ns.any(|end_ns| {
-        let excused_ns = disturbed_ns(timeline, hold.worker, (hold.acquire_ns, end_ns), &counts);
         let silence_ns = end_ns.saturating_sub(since_ns);
-        excused_ns.is_some_and(|excused_ns| silence_ns > excused_ns.saturating_add(slack_ns))
+        excused_ns((hold.acquire_ns, end_ns))
+            .is_some_and(|excused_ns| silence_ns > excused_ns.saturating_add(slack_ns))
     })
 }
 
-/// Returns `true` if a lock that promises renewal never reported to this holder that its lease had ended, although
-/// another client was inside since `since_ns`. Only faults that stop the holder or change its clock excuse that,
-/// because a client that cannot reach its servers can still compute when its lease ends.
-pub(in crate::check) fn is_never_reported(
+/// A lock that promises renewal never reported to a holder that its lease had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::check) struct UnreportedLoss {
+    /// For how long the machine delayed the client or a server since the request, if only that excuses the silence, in
+    /// milliseconds. `None` if nothing excuses it.
+    pub(in crate::check) delayed_ms: Option<u64>,
+}
+
+/// Returns whether the lock never reported to this holder that its lease had ended, although another client was inside
+/// since `since_ns`. Only faults that stop the holder or change its clock excuse that, because a client that cannot
+/// reach its servers can still compute when its lease ends. Returns `None` if the loss was reported, or if such a fault
+/// excuses the silence.
+pub(in crate::check) fn unreported_loss(
     timeline: &Timeline<'_>,
     hold: &Hold,
     since_ns: u64,
-) -> bool {
+) -> Option<UnreportedLoss> {
     let history = timeline.history();
     if !history.header.renews || loss_report(history, hold).is_some() {
-        return false;
+        return None;
     }
     let stops_holder = |fault: &FaultSpan<'_>| {
         concerns(fault, hold.worker) && (stops_clients(fault.fault) || spoils_clocks(fault.fault))
     };
     let end_ns = hold.end_ns.min(ended_clients_ns(history));
-    is_silent(timeline, hold, (since_ns, end_ns), stops_holder)
+    if is_silent(timeline, hold, (since_ns, end_ns), stops_holder) {
+        return Some(UnreportedLoss { delayed_ms: None });
+    }
+    if !is_silent_for_faults(timeline, hold, (since_ns, end_ns), stops_holder) {
+        return None;
+    }
+    let delayed_ns = disturbed_ns(timeline, hold.worker, (hold.acquire_ns, end_ns), |_| false);
+    Some(UnreportedLoss {
+        delayed_ms: delayed_ns.map(ms_from_ns),
+    })
 }
 
 /// Returns the event in which the lock reported the loss of this hold, or `None` if it never did.
@@ -198,14 +248,7 @@ pub(in crate::check) fn disturbed_ns(
     (from_ns, to_ns): (u64, u64),
     counts: impl Fn(&FaultSpan<'_>) -> bool,
 ) -> Option<u64> {
-    let mut spans: Vec<(u64, u64)> = Vec::new();
-    let touches = |fault: &&FaultSpan<'_>| counts(fault) && fault.touches(from_ns, to_ns);
-    for fault in timeline.faults().iter().filter(touches) {
-        if spoils_clocks(fault.fault) {
-            return None;
-        }
-        spans.push((fault.began_ns, fault.ended_ns.unwrap_or(u64::MAX)));
-    }
+    let mut spans = fault_spans(timeline, (from_ns, to_ns), counts)?;
     let mut waited_ns = 0;
     for event in &timeline.history().events {
         if let EventKind::WorkerDelayed {
@@ -225,6 +268,26 @@ pub(in crate::check) fn disturbed_ns(
         let stall = stall.filter(|stall| stall.touches(worker, (from_ns, to_ns)));
         spans.extend(stall.map(|stall| (stall.from_ns, stall.until_ns)));
     }
+    Some(total_ns(spans, (from_ns, to_ns)) + waited_ns)
+}
+
+/// Returns the faults for which `counts` returns `true` and that touch a span, or `None` if one of them spoils a clock.
+fn fault_spans(
+    timeline: &Timeline<'_>,
+    (from_ns, to_ns): (u64, u64),
+    counts: impl Fn(&FaultSpan<'_>) -> bool,
+) -> Option<Vec<(u64, u64)>> {
+    let touches = |fault: &&FaultSpan<'_>| counts(fault) && fault.touches(from_ns, to_ns);
+    let faults = timeline.faults().iter().filter(touches);
+    let span = |fault: &FaultSpan<'_>| {
+        let is_lasting = spoils_clocks(fault.fault);
+        (!is_lasting).then(|| (fault.began_ns, fault.ended_ns.unwrap_or(u64::MAX)))
+    };
+    faults.map(span).collect()
+}
+
+/// Returns for how long at least one of the spans ran between two times.
+fn total_ns(mut spans: Vec<(u64, u64)>, (from_ns, to_ns): (u64, u64)) -> u64 {
     spans.sort_unstable();
     let (mut total_ns, mut done_ns) = (0_u64, from_ns);
     for (begin_ns, end_ns) in spans {
@@ -232,7 +295,7 @@ pub(in crate::check) fn disturbed_ns(
         total_ns += end_ns.saturating_sub(begin_ns);
         done_ns = done_ns.max(end_ns);
     }
-    Some(total_ns + waited_ns)
+    total_ns
 }
 
 /// Returns `true` if `waiter` waited for a CPU at some time in this span. The event is recorded at the end of the wait.
