@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use picklock_scenarios::{LockKind, Phase};
 
 use crate::check::causes::cause_from_answers;
-use crate::check::causes::ending_command::is_unrequested_removal;
+use crate::check::causes::ending_command::{is_unrequested_removal, took_after_removal};
 use crate::check::causes::facts::{Facts, Overlap, ResolvedObservation, Taken};
 use crate::check::causes::lost_ownership::LostOwnership;
 use crate::check::causes::permits;
@@ -235,18 +235,6 @@ fn cause_of_foreign_taking(facts: &Facts<'_>, taken: &Taken<'_>) -> Cause {
     } else {
         Cause::StolenRelease
     }
-}
-
-/// Returns `true` if the attempt that removed a value was the next to write its key.
-fn took_after_removal(spans: &[ValueSpan], by: &KeyCommand, removed: &ValueSpan) -> bool {
-    let mut later = spans.iter().filter(|span| {
-        span.node == removed.node
-            && span.key.competes_with(&removed.key)
-            && span.from_ns >= removed.until_ns
-    });
-    later
-        .next()
-        .is_some_and(|next| next.is_of(by.worker, by.op))
 }
 
 /// Returns the evidence about the attempts on one key.

@@ -34,6 +34,12 @@ impl Evidence<'_> {
                 let stalled = sellers.filter(|sellers| !sellers.overlap_without_stalls);
                 stalled.map(|sellers| vec![sellers.pair.0.op, sellers.pair.1.op])
             }
+            // The overlap of two jobs of one tick. Another overlap of the run says nothing about the tick.
+            Observation::Overlap { holders, later } if property == Property::Once => {
+                let mut pairs = holders.iter().filter_map(|op| self.pair(*op, *later));
+                let remains = pairs.any(|(one, other)| correction.overlap(one, other));
+                (!remains).then(|| holders.iter().chain([later]).copied().collect())
+            }
             Observation::Overlap { holders, later } => {
                 let capacity = self.history.header.capacity;
                 let holds = correction.holds(self.timeline.holds());

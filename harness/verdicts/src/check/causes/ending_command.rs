@@ -122,3 +122,19 @@ pub(in crate::check) fn took_again(spans: &[ValueSpan], by: &KeyCommand, at_ns: 
         own_spans.any(|span| span.phase() == Some(Phase::Acquire) && span.value == written.value)
     })
 }
+
+/// Returns `true` if the attempt that removed a value was the next to write its key.
+pub(in crate::check) fn took_after_removal(
+    spans: &[ValueSpan],
+    by: &KeyCommand,
+    removed: &ValueSpan,
+) -> bool {
+    let mut later = spans.iter().filter(|span| {
+        span.node == removed.node
+            && span.key.competes_with(&removed.key)
+            && span.from_ns >= removed.until_ns
+    });
+    later
+        .next()
+        .is_some_and(|next| next.is_of(by.worker, by.op))
+}

@@ -16,7 +16,8 @@ use crate::key_history::{SpanEnd, ValueSpan, adds_element, shares_element};
 use crate::timeline::{EXPIRY_SLACK_NS, FaultSpan, Hold, Lease, names_token, overlap};
 
 use crate::check::causes::ending_command::{
-    is_own_token, is_same_token, is_unrequested_removal, late_release, names_permit, took_again,
+    is_own_token, is_same_token, is_unrequested_removal, late_release, names_permit,
+    took_after_removal, took_again,
 };
 use crate::check::causes::wrong_clock::{cause_of_clocks, is_off_by_its_clock};
 use crate::check::verdict::Cause;
@@ -343,6 +344,10 @@ impl LostOwnership<'_> {
             ) =>
             {
                 Cause::ForeignRemoval
+            }
+            // It took another permit than the later client.
+            Phase::Acquire if took_after_removal(self.spans, by, span) => {
+                self.cause_of_takeover(by, span, earlier)
             }
             _ => Cause::StolenRelease,
         }
