@@ -257,8 +257,9 @@ impl ObservedNode {
         // Replay everything that was executed before the keys were read.
         self.settle().await;
         let difference = self.replay.borrow_mut().difference(&keys, wall_us);
+        // Something changed a key that the replay did not follow.
         if let Some(difference) = &difference {
-            self.record_gap(master, difference);
+            self.record_unreported(master, difference);
         }
         difference.is_none()
     }
@@ -303,9 +304,9 @@ impl ObservedNode {
             .iter()
             .map(|server| server.gap.borrow().clone());
         let mut replay = self.replay.borrow_mut();
-        let gap = gaps
-            .find_map(|gap| gap)
-            .or_else(|| replay.gap().map(MissingKeyHistory::gap));
+        // A command that the model does not support explains a difference.
+        let unfollowed = replay.gap().map(MissingKeyHistory::gap);
+        let gap = unfollowed.or_else(|| gaps.find_map(|gap| gap));
         (replay.take(), gap)
     }
 

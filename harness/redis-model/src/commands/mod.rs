@@ -119,6 +119,9 @@ pub(super) const TABLE: &[Spec] = &[
     read("zrevrange", -4, sorted_ranges::zrange),
     read("zrangebyscore", -4, sorted_ranges::zrange),
     write("zremrangebyscore", 4, sorted_ranges::zremrangebyscore),
+    write("zremrangebyrank", 4, sorted_ranges::zremrangebyrank),
+    write("zpopmin", -2, sorted_ranges::zpop),
+    write("zpopmax", -2, sorted_ranges::zpop),
     // Transactions and scripts.
     read("multi", 1, transactions::multi).no_script(),
     read("discard", 1, transactions::discard).no_script(),

@@ -150,7 +150,17 @@ pub(super) fn zcount(context: &mut Context<'_>, args: Args<'_>) -> CommandResult
 
 pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
     let range = Range::scores(context, args[2], args[3])?;
-    let Some(set) = context.sorted_set(args[1])? else {
+    remove(context, args[1], &range)
+}
+
+pub(super) fn zremrangebyrank(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let range = Range::Rank(integer_argument(args[2])?, integer_argument(args[3])?);
+    remove(context, args[1], &range)
+}
+
+/// Removes the members in a range, and replies with their number.
+fn remove(context: &mut Context<'_>, key: &[u8], range: &Range) -> CommandResult {
+    let Some(set) = context.sorted_set(key)? else {
         return Ok(Reply::Int(0));
     };
     let doomed = range.select(set, false);
@@ -158,5 +168,36 @@ pub(super) fn zremrangebyscore(context: &mut Context<'_>, args: Args<'_>) -> Com
         set.remove(member);
     }
     let is_empty = set.is_empty();
-    Ok(context.shrunk(args[1], doomed.len(), is_empty))
+    Ok(context.shrunk(key, doomed.len(), is_empty))
+}
+
+/// Implements `ZPOPMIN` and `ZPOPMAX`.
+pub(super) fn zpop(context: &mut Context<'_>, args: Args<'_>) -> CommandResult {
+    let count = match args[2..] {
+        [] => None,
+        [count] => match integer_argument(count) {
+            Ok(count @ 1..) => Some(usize::try_from(count).unwrap_or(usize::MAX)),
+            // The versions answer differently.
+            _ => return Err(context.not_modelled("such a number of members")),
+        },
+        _ => return Err(Refusal::SYNTAX),
+    };
+    let is_reverse = context.name == "zpopmax";
+    let Some(set) = context.sorted_set(args[1])? else {
+        return Ok(Reply::Array(Vec::new()));
+    };
+    let mut popped = Range::Rank(0, -1).select(set, is_reverse);
+    popped.truncate(count.unwrap_or(1));
+    for (member, _) in &popped {
+        set.remove(member);
+    }
+    let is_empty = set.is_empty();
+    context.shrunk(args[1], popped.len(), is_empty);
+    Ok(match (count, &popped[..]) {
+        // Without a count, the pair is flat in RESP3, too.
+        (None, [(member, score)]) => {
+            Reply::Array(vec![Reply::bulk(member), context.double(*score)])
+        }
+        _ => with_scores(context, &popped),
+    })
 }

@@ -98,6 +98,9 @@ pub const TEMPLATES: &[(u32, &str)] = &[
     (3, "ZREVRANGE {z} {i} {i} {withscores?}"),
     (3, "ZRANGEBYSCORE {z} {bound} {bound} {zscoreopt*}"),
     (3, "ZREMRANGEBYSCORE {z} {bound} {bound}"),
+    (3, "ZREMRANGEBYRANK {z} {i} {i}"),
+    (3, "ZPOPMIN {z} {i*}"),
+    (2, "ZPOPMAX {z} {i*}"),
     (4, "ZINCRBY {z} {f} {m}"),
     // Transactions.
     (14, "MULTI"),
