@@ -9,7 +9,7 @@ use crate::check::causes::facts::Facts;
 use crate::check::finding::Starvation;
 use crate::check::progress::blocked_lock::BlockedLock;
 use crate::check::verdict::Cause;
-use crate::history::KeyCommand;
+use crate::history::{EventKind, KeyCommand};
 use crate::key_history::{Renewal, ValueSpan};
 
 /// Maximum number of values to describe.
@@ -121,4 +121,29 @@ fn prolonged(
     };
     let text = format!("{command} of {clients} prolonged it{times}: it was due to expire at {due}");
     Some((first.at_ns, last.at_ns, text))
+}
+
+/// Returns a short clause about the permits that nobody could get after the run. Returns `None` if the lock is no
+/// semaphore, or if a client starved during the run.
+pub(super) fn missing_permits(facts: &Facts<'_>, starvation: &Starvation) -> Option<String> {
+    if starvation.worker.is_some() {
+        return None;
+    }
+    let capacity = facts.history.header.capacity;
+    facts
+        .history
+        .events
+        .iter()
+        .find_map(|event| match event.what {
+            EventKind::Probe {
+                key,
+                granted: false,
+                permits: Some(permits),
+                ..
+            } if key == starvation.lock && permits < capacity => Some(format!(
+                "after the run, only {permits} of {capacity} permits of {} could be taken",
+                facts.lock
+            )),
+            _ => None,
+        })
 }

@@ -18,7 +18,7 @@ use crate::check::causes::facts::{Facts, OutsideFault, Overlap, ResolvedObservat
 use crate::check::stalls::thresholds::USED_AT_GRANT;
 use crate::timeline::{Hold, Lease, ns_from_ms};
 use draft::{Draft, Story};
-use kept_out::describe_blocked_lock;
+use kept_out::{describe_blocked_lock, missing_permits};
 use key_history::{ran_out_ns, taken_with, written_values};
 use sentence::{Weight, clock, length};
 
@@ -89,6 +89,10 @@ fn summary(facts: &Facts<'_>) -> String {
             stock.sold, stock.left, facts.history.header.stock_start
         ),
         ResolvedObservation::Starvation { starvation, .. } => {
+            let missing = missing_permits(facts, starvation);
+            if let Some(missing) = missing {
+                return missing;
+            }
             match starvation.until_ns.saturating_sub(starvation.from_ns) {
                 0 if starvation.has_unexpiring_key => {
                     format!("a key of {lock} that never expires was left behind")
