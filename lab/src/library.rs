@@ -71,6 +71,9 @@ pub enum Kind {
 pub struct Reading {
     /// The kind assigned to matching violations.
     pub kind: Kind,
+    /// Names of the locks to match. An empty list matches every lock of the library.
+    #[serde(default)]
+    pub locks: Vec<String>,
     /// Causes to match. An empty list matches any cause.
     #[serde(default)]
     pub causes: Vec<Cause>,
@@ -181,18 +184,21 @@ impl Library {
         }
     }
 
-    /// Returns the interpretation of a violation, or `None` if the file has no match.
+    /// Returns the interpretation of a lock's violation, or `None` if the file has no match.
     pub fn reading(
         &self,
+        lock: &str,
         scenario: &str,
         property: Property,
         cause: Option<Cause>,
     ) -> Option<&Reading> {
         self.reading.iter().find(|reading| {
+            let locks = &reading.locks;
             let causes = &reading.causes;
             let scenarios = &reading.scenarios;
             let properties = &reading.properties;
-            (causes.is_empty() || cause.is_some_and(|cause| causes.contains(&cause)))
+            (locks.is_empty() || locks.iter().any(|one| one == lock))
+                && (causes.is_empty() || cause.is_some_and(|cause| causes.contains(&cause)))
                 && (scenarios.is_empty() || scenarios.iter().any(|one| one == scenario))
                 && (properties.is_empty() || properties.contains(&property))
         })

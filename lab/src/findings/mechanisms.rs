@@ -7,7 +7,7 @@
 use picklock_verdicts::check::Cause;
 use picklock_verdicts::record::Cell;
 
-use super::violations::{grouped, is_proven, violations};
+use super::violations::{grouped, is_proven};
 use crate::library::{Kind, Library, Reading};
 
 /// The number of a lock's mechanisms of each kind.
@@ -27,7 +27,7 @@ impl Mechanisms {
         let mut unread: Vec<Option<Cause>> = Vec::new();
         let mut proven: Vec<(&Reading, bool)> = Vec::new();
         for cell in cells {
-            for (reading, all) in grouped(library, violations(cell), &cell.scenario) {
+            for (reading, all) in grouped(library, cell) {
                 let Some(reading) = reading else {
                     unread.extend(all.iter().map(|violation| violation.cause));
                     continue;

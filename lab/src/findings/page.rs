@@ -9,8 +9,8 @@ use super::hypotheses;
 use super::kept::{Kept, SERVERS};
 use super::mechanisms::Mechanisms;
 use super::tally::cells_of;
-use super::violations::{self, is_violated, quoted};
-use crate::library::{Library, LibraryLock};
+use super::violations::{self, grouped, is_violated, quoted};
+use crate::library::{Library, LibraryLock, Reading};
 use picklock_reports::markdown::quoted::{code, prose};
 use picklock_reports::report_input::ReportInput;
 use picklock_reports::scorecard::{LockScore, Scorecard};
@@ -199,7 +199,9 @@ fn one_lock(
     let (mut same, mut others): (Vec<&Cell>, Vec<&Cell>) = (Vec::new(), Vec::new());
     for cell in violated {
         let twin = first.and_then(|first| super::tally::cell(cells, &first.name, &cell.scenario));
-        if twin.is_some_and(|twin| results(twin) == results(cell)) {
+        if twin.is_some_and(|twin| {
+            results(twin) == results(cell) && readings(library, twin) == readings(library, cell)
+        }) {
             same.push(cell)
         } else {
             others.push(cell)
@@ -280,6 +282,14 @@ fn not_judged(text: &mut String, cells: &[&Cell]) -> std::fmt::Result {
         writeln!(text, "- {}{runs}: {}", code(&cell.scenario), prose(reason))?;
     }
     writeln!(text)
+}
+
+/// Returns the interpretations of a cell's violations.
+fn readings<'a>(library: &'a Library, cell: &Cell) -> Vec<Option<&'a Reading>> {
+    grouped(library, cell)
+        .into_iter()
+        .map(|(reading, _)| reading)
+        .collect()
 }
 
 /// Returns the violated properties, each with its causes.

@@ -27,7 +27,7 @@ pub fn is_violated(cell: &Cell) -> bool {
 pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::Result {
     writeln!(text, "#### {}\n", code(&cell.scenario))?;
     writeln!(text, "{}\n", prose(&cell.summary))?;
-    for group in grouped(library, violations(cell), &cell.scenario) {
+    for group in grouped(library, cell) {
         let names: Vec<String> = group.1.iter().map(words).collect();
         writeln!(
             text,
@@ -48,7 +48,7 @@ pub fn section(text: &mut String, library: &Library, cell: &Cell) -> std::fmt::R
 }
 
 /// Returns the violations of a cell, one for each property and cause.
-pub fn violations(cell: &Cell) -> Vec<Violation> {
+fn violations(cell: &Cell) -> Vec<Violation> {
     let mut found = Vec::new();
     for (property, tally) in &cell.tally {
         let causes = Cause::ALL.into_iter();
@@ -68,15 +68,15 @@ pub fn violations(cell: &Cell) -> Vec<Violation> {
     found
 }
 
-/// Groups the violations that have the same interpretation.
+/// Groups the violations of a cell that have the same interpretation.
 pub fn grouped<'a>(
     library: &'a Library,
-    violations: Vec<Violation>,
-    scenario: &str,
+    cell: &Cell,
 ) -> Vec<(Option<&'a Reading>, Vec<Violation>)> {
     let mut groups: Vec<(Option<&Reading>, Vec<Violation>)> = Vec::new();
-    for violation in violations {
-        let reading = library.reading(scenario, violation.property, violation.cause);
+    let (lock, scenario) = (&cell.lock.name, &cell.scenario);
+    for violation in violations(cell) {
+        let reading = library.reading(lock, scenario, violation.property, violation.cause);
         match groups.iter_mut().find(|(known, _)| *known == reading) {
             Some((_, all)) => all.push(violation),
             None => groups.push((reading, vec![violation])),

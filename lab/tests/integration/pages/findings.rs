@@ -285,6 +285,19 @@ fn limits_speak_where_the_library_does_not() {
 }
 
 #[test]
+fn an_interpretation_can_be_about_one_lock() {
+    let words = WORDS.replacen("causes =", "locks = [\"mine\"]\ncauses =", 1);
+    let library = Library::read(&words).unwrap();
+    let outlived = (Property::Exclusion, Cause::OutlivedLease);
+    let cells = ["mine", "mine-too"].map(|lock| ten(lock, "gc-pause", outlived, 10, 10));
+    let page = findings::page(&input(cells.to_vec()), &[library], None);
+    assert!(page.contains("slower than its lease"), "{page}");
+    assert!(page.contains("not been classified yet"), "{page}");
+    // The violations are the same, but their interpretations are not.
+    assert!(!page.contains("The same violations as"), "{page}");
+}
+
+#[test]
 fn violation_that_does_not_always_occur_is_marked() {
     let always = page(vec![stolen(9, 10)]);
     assert!(!always.contains("less than nine of ten"), "{always}");
