@@ -10,6 +10,7 @@
 //! | a grant without a command, a freeze breach | `unknown` for every property, even if a violation was observed |
 //! | a planned fault that never fired | `unknown`, unless it is optional |
 //! | a lock that breaks the protocol or hangs | judged anyway |
+//! | "fewer than two clients are left" | at least one ended without a fault, and no client was granted the lock after the last such end |
 
 use std::collections::BTreeMap;
 
@@ -134,6 +135,12 @@ pub fn apply_validity(file: &File, attempts: &[Attempt], finding: Finding) -> Fi
             ..Finding::plain(Answer::Unknown)
         };
     }
+    if let Some(line) = left_alone(file, attempts) {
+        return Finding {
+            lines: vec![line.number],
+            ..Finding::plain(Answer::Unknown)
+        };
+    }
     let grants = attempts.iter().filter(|one| one.granted()).count();
     if grants < file.min_grants || !(competed(attempts) || competed_for_a_tick(file, attempts)) {
         return Finding {
@@ -142,6 +149,23 @@ pub fn apply_validity(file: &File, attempts: &[Attempt], finding: Finding) -> Fi
         };
     }
     finding
+}
+
+/// Returns the last end of a client that no fault had ended, if it left fewer than two clients, and no client got the
+/// lock afterwards.
+fn left_alone<'a>(file: &'a File, attempts: &[Attempt]) -> Option<&'a Line> {
+    let mut down = BTreeMap::new();
+    for line in &file.lines {
+        match line.event.as_str() {
+            "worker-down" => down.insert(line.num("worker"), line),
+            "worker-up" => down.remove(&line.num("worker")),
+            _ => continue,
+        };
+    }
+    let by_themselves = down.values().filter(|line| !line.flag("by_fault"));
+    let last = by_themselves.copied().max_by_key(|line| line.at)?;
+    let is_over = attempts.iter().all(|one| !one.granted() || one.answered <= last.at);
+    (is_over && file.workers < down.len() as u64 + 2).then_some(last)
 }
 
 /// Returns the event which means that the scenario requires something that the lock or the backend does not offer.
