@@ -76,7 +76,7 @@ impl Value {
 pub struct KeyHistory {
     pub values: Vec<Value>,
     /// The keys that each lock uses.
-    pub keys: Vec<Vec<String>>,
+    pub keys: Vec<BTreeSet<String>>,
 }
 
 fn author(line: &Line) -> Option<Author> {
@@ -192,9 +192,11 @@ impl KeyHistory {
         &'a self,
         attempt: &'a Attempt,
     ) -> impl Iterator<Item = &'a Value> {
+        // The owner first: a lock may use a key of its own for each attempt, and a long run has thousands of them.
         let mine = Some((attempt.worker, attempt.op));
-        self.values_of_lock(attempt.key)
-            .filter(move |value| value.owner == mine)
+        let keys = &self.keys[attempt.key as usize];
+        let own = self.values.iter().filter(move |value| value.owner == mine);
+        own.filter(move |value| keys.contains(&value.key))
     }
 }
 
@@ -216,8 +218,8 @@ fn apply_expiries(file: &File, values: &mut [Value]) {
 }
 
 /// Returns the lock's own name, and every key into which an attempt for the lock wrote its token.
-fn keys_of(lock: u64, name: &str, values: &[Value], attempts: &[Attempt]) -> Vec<String> {
-    let mut keys = vec![name.to_owned()];
+fn keys_of(lock: u64, name: &str, values: &[Value], attempts: &[Attempt]) -> BTreeSet<String> {
+    let mut keys = BTreeSet::from([name.to_owned()]);
     for attempt in attempts
         .iter()
         .filter(|one| one.key == lock && one.granted())
@@ -226,9 +228,7 @@ fn keys_of(lock: u64, name: &str, values: &[Value], attempts: &[Attempt]) -> Vec
             .iter()
             .filter(|value| value.owner == Some((attempt.worker, attempt.op)));
         for value in mine.filter(|value| value.text == attempt.token) {
-            if !keys.contains(&value.key) {
-                keys.push(value.key.clone());
-            }
+            keys.insert(value.key.clone());
         }
     }
     keys

@@ -164,7 +164,9 @@ fn left_alone<'a>(file: &'a File, attempts: &[Attempt]) -> Option<&'a Line> {
     }
     let by_themselves = down.values().filter(|line| !line.flag("by_fault"));
     let last = by_themselves.copied().max_by_key(|line| line.at)?;
-    let is_over = attempts.iter().all(|one| !one.granted() || one.answered <= last.at);
+    let is_over = attempts
+        .iter()
+        .all(|one| !one.granted() || one.answered <= last.at);
     (is_over && file.workers < down.len() as u64 + 2).then_some(last)
 }
 

@@ -36,7 +36,7 @@ fn unexpected_pass(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
     let held = shown(&passed, Status::Held);
     finding.story = held.iter().flat_map(|it| it.story.clone()).collect();
     let help = if finding.story.is_empty() {
-        "an expected violation no longer occurs: either the lock was fixed (then change the expectation), or the fault no longer has its effect"
+        "an expected violation did not occur: either the fault had no effect, or the lock kept the others out for longer than its lease (then find out why), or it cannot be broken like this any more (then change the expectation)"
     } else {
         "an expected violation did not occur, for the reason above: let what a client holds expire with its lease, or change the expectation if the lock never expires on purpose"
     };
