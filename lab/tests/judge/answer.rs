@@ -43,6 +43,15 @@ impl Finding {
             note,
         }
     }
+
+    /// Lets another violation be the one that is reported. An undecided finding leaves everything undecided.
+    pub fn or(&mut self, other: Finding) {
+        match (&mut self.answer, other.answer) {
+            (Answer::Violated(causes), Answer::Violated(others)) => causes.extend(others),
+            (Answer::Undecided(_), _) => {}
+            (answer, other) => *answer = other,
+        }
+    }
 }
 
 impl fmt::Display for Answer {

@@ -132,9 +132,10 @@ impl Case {
     /// had released no hold of this lock in the last lease, or had been started again since.
     pub fn is_unrequested(&self, value: &Value, by: &Author) -> bool {
         let at = value.until;
-        let owner = value.author.as_ref().map(|author| author.op);
-        let key = self.attempts.iter().find(|one| Some(one.op) == owner);
-        let key = key.map(|one| one.key);
+        // The value may belong to the client of the final inspection, which has no attempt.
+        let mut locks = self.key_history.keys.iter();
+        let key = locks.position(|keys| keys.contains(&value.key));
+        let key = key.map(|key| key as u64);
         let released = self.attempts.iter().filter(|one| {
             let is_own = one.worker == by.worker && Some(one.key) == key && one.granted();
             let sent = one.release.filter(|sent| *sent <= at);

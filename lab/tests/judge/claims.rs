@@ -21,10 +21,13 @@
 //! | a release that reports `false` for a value that it removed itself | on as many nodes as a grant needs, by commands of that release, before the answer and before the end of the lease; no fault was active, or had ended less than a tenth of the lease before, since the request to acquire, no stall and no wait for a CPU either, the client did not cancel its request, and the lock keeps its key for no minimum time |
 //! | a value that is written again | by a command outside the requests to acquire and release, in a key where the attempt's value from its acquisition had ended, while its values on the other nodes are fewer than a grant needs. A value that its own attempt replaces at the same time has not ended |
 //! | a grant without a value that is over when it is reported, or has no reported validity | still a grant without a value: `unbacked-grant` |
+//! | a grant on too few values of its own, and on enough with its token | undecided: another client has the same token |
 //! | a value of an earlier attempt that does not name the token of the grant | whether the grant rests on it is unknown: `unbacked-grant` is allowed as well. If no value of the lock names a token, a value in doubt backs the grant if there was any fault |
 //! | a shorter expiry of an extension | judged by the reported validity alone |
 //! | the expiry of an attempt that was not granted the lock | claims nothing, because nothing was reported |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
+
+use std::collections::BTreeSet;
 
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt, Report};
@@ -114,6 +117,14 @@ fn judge_report(case: &Case, attempt: &Attempt, report: &Report) -> Option<(u64,
         )
     };
     let Some(worth) = worth.get(need - 1).copied() else {
+        let same = case.key_history.values_of_lock(attempt.key);
+        let same =
+            same.filter(|value| value.exists_at(report.at) && value.text.contains(&attempt.token));
+        let nodes: BTreeSet<u64> = same.map(|value| value.node).collect();
+        if report.is_grant && nodes.len() >= need {
+            let answer = Answer::Undecided("another client wrote the same token");
+            return Some((report.at, Finding::plain(answer)));
+        }
         let causes = if report.is_grant {
             vec!["unbacked-grant"]
         } else {

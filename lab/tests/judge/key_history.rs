@@ -207,7 +207,11 @@ fn apply_expiries(file: &File, values: &mut [Value]) {
         let clock = file.events("fault-began").any(|line| {
             let is_affected =
                 line.list("nodes").contains(&(value.node as i64)) && !file.missed(line);
-            line.text("fault") == "clock-jump" && is_affected
+            let mut ends = file.events("fault-ended");
+            let end = ends.find(|end| end.num("id") == line.num("id"));
+            let is_for_good = line.raw("clock")["for_good"].as_bool() == Some(true);
+            let is_over = !is_for_good && end.is_some_and(|end| end.at < value.from);
+            line.text("fault") == "clock-jump" && is_affected && !is_over && line.at <= value.until
         });
         let over = value.runs_out(value.until).max(value.from);
         if !clock && over.saturating_add(MS) < value.until {

@@ -17,6 +17,7 @@
 //! | how long a key lives on a node whose clock was set | undecided |
 //! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
 //! | a lock that waits for its replicas, when they are cut off or promoted | undecided |
+//! | several waits that are too long | the cause of any of them |
 //! | no value stands when the wait has become too long | the last value that kept the lock in this wait may be the cause, besides a wake-up that was lost |
 //! | an attempt that had the lock on enough nodes and gave it back | `taken-and-returned` may be the cause |
 //! | a request that is not answered when the run ends its clients | ends then |
@@ -331,13 +332,24 @@ pub fn progress(case: &Case) -> Finding {
     }
     let faults = faults(case);
     let length = |(free, _, _): &(Span, u64, u64)| free.1 - free.0;
-    let longest = longest_want(case, &faults);
-    if let Some((free, worker, key)) = longest.filter(|one| length(one) > case.file.bound) {
+    // Any of them may be the one that is reported.
+    let mut found: Option<Finding> = None;
+    for (free, worker, key) in free_wants(case, &faults) {
+        if free.1 - free.0 <= case.file.bound {
+            continue;
+        }
         let note = format!(
             "lock {key} was wanted, at last by worker {worker}, from {} to {}",
             free.0, free.1
         );
-        return too_long(case, key, free, note);
+        let finding = too_long(case, key, free, note);
+        match (&mut found, finding) {
+            (None, finding) => found = Some(finding),
+            (Some(first), finding) => first.or(finding),
+        }
+    }
+    if let Some(found) = found {
+        return found;
     }
     let prober = case.file.workers;
     let lacking = without_quorum(case, &faults, prober);
@@ -375,8 +387,8 @@ pub fn progress(case: &Case) -> Finding {
     }
 }
 
-/// Returns the longest want without an excuse: its span, the client that requested last, and the lock.
-fn longest_want(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
+/// Returns the longest part without an excuse of each want: its span, the client that requested last, and the lock.
+fn free_wants(case: &Case, faults: &[Fault]) -> Vec<(Span, u64, u64)> {
     let free = (0..case.file.locks.len() as u64).flat_map(|key| {
         let mut covered = excused(case, faults, key, true);
         covered.sort_unstable();
@@ -386,7 +398,7 @@ fn longest_want(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
         });
         free.collect::<Vec<_>>()
     });
-    free.max_by_key(|(free, _, _)| free.1 - free.0)
+    free.collect()
 }
 
 /// Returns the longest wait of a client that only a fault without an end excuses.
