@@ -6,9 +6,13 @@ use picklock_verdicts::check::{
 };
 
 use crate::responsibility::{Blame, Party};
+use crate::units::seconds_to_ms;
 
 /// Maximum number of lines that a report shows as the deciding ones.
 const MAX_DECIDING: usize = 4;
+
+/// Maximum number of lines with numbers for each problem after the first.
+const LINES_OF_FURTHER_PROBLEM: usize = 3;
 
 /// Number of last lines that are shown if a record does not name the deciding lines.
 const LAST_LINES: usize = 3;
@@ -32,6 +36,36 @@ pub struct Deciding<'a> {
     pub at_ns: Option<u64>,
     /// The text of the line.
     pub line: &'a str,
+}
+
+/// A deciding line with its number, which is the same in every report of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numbered<'a> {
+    /// The number, from 1.
+    pub(crate) number: usize,
+    /// Time of the event.
+    pub(crate) at_ns: Option<u64>,
+    /// The text of the line.
+    pub(crate) line: &'a str,
+}
+
+/// Returns the problems among these verdicts, those of the lock first, each with its numbered lines. The numbers are
+/// consecutive over all problems, and in order of time within each.
+pub(crate) fn numbered(verdicts: &Verdicts) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
+    let mut numbers = 1..;
+    let mut most = usize::MAX;
+    let mut parts = Vec::new();
+    for problem in problems(verdicts) {
+        let lines = problem.deciding().into_iter().take(most).zip(&mut numbers);
+        let lines = lines.map(|(Deciding { at_ns, line }, number)| Numbered {
+            number,
+            at_ns,
+            line,
+        });
+        parts.push((problem.clone(), lines.collect()));
+        most = LINES_OF_FURTHER_PROBLEM;
+    }
+    parts
 }
 
 /// Returns the problems among these verdicts, those of the lock first.
@@ -202,7 +236,7 @@ impl<'a> Problem<'a> {
         self.causes.iter().find_map(|cause| cause.remedy())
     }
 
-    /// Returns the lines of the story, each once, approximately in order of time.
+    /// Returns the lines of the story, each once, in order of time.
     pub fn story(&self) -> Vec<&'a str> {
         let mut lines: Vec<&str> = Vec::new();
         for line in self.verdicts.iter().flat_map(|verdict| &verdict.story) {
@@ -210,10 +244,10 @@ impl<'a> Problem<'a> {
                 lines.push(line);
             }
         }
-        lines
+        in_order_of_time(lines, |line| line)
     }
 
-    /// Returns the deciding lines of the violation with the most deciding lines.
+    /// Returns the deciding lines of the violation with the most deciding lines, in order of time.
     pub fn deciding(&self) -> Vec<Deciding<'a>> {
         self.marked(|moment| !moment.is_fault)
     }
@@ -242,7 +276,7 @@ impl<'a> Problem<'a> {
         if decisive(verdict) == 0 {
             let skipped = verdict.story.len().saturating_sub(LAST_LINES);
             let last = verdict.story[skipped..].iter();
-            return last.map(|line| at(None, line)).collect();
+            return in_order_of_time(last.map(|line| at(None, line)).collect(), |one| one.line);
         }
         let wanted = verdict.moments.iter().filter(|moment| is_wanted(moment));
         let lines = wanted.filter_map(|it| Some(at(Some(it.at_ns), verdict.story.get(it.line)?)));
@@ -251,7 +285,7 @@ impl<'a> Problem<'a> {
             // The last line is kept, because it describes the damage.
             lines.drain(MAX_DECIDING - 1..lines.len() - 1);
         }
-        lines
+        in_order_of_time(lines, |one| one.line)
     }
 
     /// Returns the time of the first violation, in nanoseconds since the run began.
@@ -261,6 +295,20 @@ impl<'a> Problem<'a> {
             .filter_map(|verdict| verdict.at_ns)
             .min()
     }
+}
+
+/// Sorts the lines of a story by the times with which they begin. A line without a time stays behind its predecessor,
+/// and lines of the same millisecond stay in the order of the story.
+fn in_order_of_time<T>(lines: Vec<T>, text: impl Fn(&T) -> &str) -> Vec<T> {
+    let mut last_ms = 0;
+    let mut timed: Vec<(u64, T)> = Vec::new();
+    for line in lines {
+        let time = text(&line).split_once("  ").map_or("", |(time, _)| time);
+        last_ms = seconds_to_ms(time).unwrap_or(last_ms);
+        timed.push((last_ms, line));
+    }
+    timed.sort_by_key(|(at_ms, _)| *at_ms);
+    timed.into_iter().map(|(_, line)| line).collect()
 }
 
 /// Returns the text with a capital first letter.
