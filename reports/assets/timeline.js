@@ -83,7 +83,8 @@ class Timeline {
 
   // Numbers the deciding moments of the story, and shows the part of a long run from its first line to its last one.
   number(moments, times) {
-    this.moments = [...moments].sort((a, b) => a.at - b.at);
+    // Two stories may have the same line.
+    this.moments = [...new Map(moments.map((moment) => [moment.number, moment])).values()].sort((a, b) => a.at - b.at);
     this.rows = this.makeRows();
     if (!times.length) return;
     const first = Math.min(...times), last = Math.max(...times);

@@ -5,6 +5,7 @@ use picklock_verdicts::check::{
     Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, describe,
 };
 
+use crate::matrix::distinct;
 use crate::responsibility::{Blame, Party};
 use crate::units::seconds_to_ms;
 
@@ -41,7 +42,7 @@ pub struct Deciding<'a> {
 /// A deciding line with its number, which is the same in every report of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Numbered<'a> {
-    /// The number, from 1.
+    /// The number, from 1 for the first line of the run.
     pub(crate) number: usize,
     /// Time of the event.
     pub(crate) at_ns: Option<u64>,
@@ -49,23 +50,38 @@ pub(crate) struct Numbered<'a> {
     pub(crate) line: &'a str,
 }
 
-/// Returns the problems among these verdicts, those of the lock first, each with its numbered lines. The numbers are
-/// consecutive over all problems, and in order of time within each.
+/// Returns the problems among these verdicts, those of the lock first, each with its numbered lines. The numbers are in
+/// order of time over all problems. A line that decides two problems has one number.
 pub(crate) fn numbered(verdicts: &Verdicts) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
-    let mut numbers = 1..;
     let mut most = usize::MAX;
     let mut parts = Vec::new();
     for problem in problems(verdicts) {
-        let lines = problem.deciding().into_iter().take(most).zip(&mut numbers);
-        let lines = lines.map(|(Deciding { at_ns, line }, number)| Numbered {
-            number,
+        let lines: Vec<Deciding<'_>> = problem.deciding().into_iter().take(most).collect();
+        parts.push((problem, lines));
+        most = LINES_OF_FURTHER_PROBLEM;
+    }
+    let lines = parts
+        .iter()
+        .flat_map(|(_, lines)| timed(lines.iter(), |one| one.line));
+    let mut lines: Vec<(u64, &str)> = lines.map(|(at_ms, one)| (at_ms, one.line)).collect();
+    lines.sort_by_key(|(at_ms, _)| *at_ms);
+    let lines = distinct(lines.into_iter().map(|(_, line)| line));
+    let number = |line: &str| {
+        lines
+            .iter()
+            .position(|it| *it == line)
+            .map_or(0, |it| it + 1)
+    };
+    let mut numbered = Vec::new();
+    for (problem, lines) in parts {
+        let lines = lines.into_iter().map(|Deciding { at_ns, line }| Numbered {
+            number: number(line),
             at_ns,
             line,
         });
-        parts.push((problem.clone(), lines.collect()));
-        most = LINES_OF_FURTHER_PROBLEM;
+        numbered.push((problem, lines.collect()));
     }
-    parts
+    numbered
 }
 
 /// Returns the problems among these verdicts, those of the lock first.
@@ -297,18 +313,23 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Sorts the lines of a story by the times with which they begin. A line without a time stays behind its predecessor,
-/// and lines of the same millisecond stay in the order of the story.
+/// Sorts the lines of a story by time. Lines of the same millisecond stay in the order of the story.
 fn in_order_of_time<T>(lines: Vec<T>, text: impl Fn(&T) -> &str) -> Vec<T> {
+    let mut lines = timed(lines.into_iter(), text);
+    lines.sort_by_key(|(at_ms, _)| *at_ms);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Returns the lines of a story with the times with which they begin, in milliseconds. A line without a time has that of
+/// its predecessor.
+fn timed<T>(lines: impl Iterator<Item = T>, text: impl Fn(&T) -> &str) -> Vec<(u64, T)> {
     let mut last_ms = 0;
-    let mut timed: Vec<(u64, T)> = Vec::new();
-    for line in lines {
+    let with_time = |line: T| {
         let time = text(&line).split_once("  ").map_or("", |(time, _)| time);
         last_ms = seconds_to_ms(time).unwrap_or(last_ms);
-        timed.push((last_ms, line));
-    }
-    timed.sort_by_key(|(at_ms, _)| *at_ms);
-    timed.into_iter().map(|(_, line)| line).collect()
+        (last_ms, line)
+    };
+    lines.map(with_time).collect()
 }
 
 /// Returns the text with a capital first letter.

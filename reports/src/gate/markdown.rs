@@ -165,6 +165,7 @@ fn lock_of(cell: &CellKey) -> String {
 fn details(finding: &Finding) -> String {
     let title = match finding.also_in.len() {
         0 => "Story".to_owned(),
+        more if finding.story.is_empty() => format!("The other {}", count(more, "scenario")),
         more => format!("Story, and the other {}", count(more, "scenario")),
     };
     let mut text = format!("<details><summary>{title}</summary>\n\n");
