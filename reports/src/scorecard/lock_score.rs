@@ -43,7 +43,8 @@ pub struct LockScore {
     pub harmed: BTreeMap<ScenarioScore, Vec<String>>,
     /// Causes by which Redis lost the lock in cells in which the stock was damaged.
     pub harmed_by: BTreeSet<Cause>,
-    /// Whether `progress` was never violated in any scenario, so that every client that requested the lock could get it.
+    /// Whether `progress` was never violated in any scenario, so that every client that requested the lock could get
+    /// it.
     pub progresses: bool,
     /// Whether it issues fencing tokens.
     pub fencing: Fencing,

@@ -41,7 +41,7 @@ fn matrix_shows_fault_and_confidence() {
 }
 
 #[test]
-fn deciding_lines_have_numbers_and_the_story_is_in_order_of_time() {
+fn deciding_lines_have_numbers_in_order_of_time() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     let story = between(&page, "<ol class=\"story\">", "</ol>");
     let lines: Vec<&str> = story.split("<li").skip(1).collect();
