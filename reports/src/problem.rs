@@ -1,13 +1,13 @@
 //! The problems of a run. Violations that share a story are one problem, with one cause, one party at fault and one
 //! remedy, in every report.
 
+use std::collections::HashSet;
+
 use picklock_verdicts::check::{
     Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, describe,
 };
 
-use crate::matrix::distinct;
 use crate::responsibility::{Blame, Party};
-use crate::units::seconds_to_ms;
 
 /// Maximum number of lines that a report shows as the deciding ones.
 const MAX_DECIDING: usize = 4;
@@ -65,7 +65,9 @@ pub(crate) fn numbered(verdicts: &Verdicts) -> Vec<(Problem<'_>, Vec<Numbered<'_
         .flat_map(|(_, lines)| timed(lines.iter(), |one| one.line));
     let mut lines: Vec<(u64, &str)> = lines.map(|(at_ms, one)| (at_ms, one.line)).collect();
     lines.sort_by_key(|(at_ms, _)| *at_ms);
-    let lines = distinct(lines.into_iter().map(|(_, line)| line));
+    let mut lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).collect();
+    let mut known = HashSet::new();
+    lines.retain(|line| known.insert(*line));
     let number = |line: &str| {
         lines
             .iter()
@@ -320,8 +322,8 @@ fn in_order_of_time<T>(lines: Vec<T>, text: impl Fn(&T) -> &str) -> Vec<T> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Returns the lines of a story with the times with which they begin, in milliseconds. A line without a time has that of
-/// its predecessor.
+/// Returns the lines of a story with the times with which they begin, in milliseconds. A line without a time has the one
+/// of its predecessor.
 fn timed<T>(lines: impl Iterator<Item = T>, text: impl Fn(&T) -> &str) -> Vec<(u64, T)> {
     let mut last_ms = 0;
     let with_time = |line: T| {
@@ -330,6 +332,14 @@ fn timed<T>(lines: impl Iterator<Item = T>, text: impl Fn(&T) -> &str) -> Vec<(u
         (last_ms, line)
     };
     lines.map(with_time).collect()
+}
+
+/// Reads the time at the beginning of a line, such as `1.204 s`, in milliseconds.
+pub(crate) fn seconds_to_ms(text: &str) -> Option<u64> {
+    let (seconds, millis) = text.strip_suffix(" s")?.split_once('.')?;
+    let number = |digits: &str| digits.parse::<u64>().ok();
+    let millis = number(millis).filter(|_| millis.len() == 3)?;
+    number(seconds)?.checked_mul(1_000)?.checked_add(millis)
 }
 
 /// Returns the text with a capital first letter.

@@ -53,14 +53,6 @@ pub fn time_ns(ns: u64) -> String {
     format!("{}.{:03} s", ns / 1_000_000_000, ns / 1_000_000 % 1_000)
 }
 
-/// Reads a time that [`time_ns`] has written, such as `1.204 s`, in milliseconds.
-pub(crate) fn seconds_to_ms(text: &str) -> Option<u64> {
-    let (seconds, millis) = text.strip_suffix(" s")?.split_once('.')?;
-    let number = |digits: &str| digits.parse::<u64>().ok();
-    let millis = number(millis).filter(|_| millis.len() == 3)?;
-    number(seconds)?.checked_mul(1_000)?.checked_add(millis)
-}
-
 fn scaled(ns: u64, unit_ns: u64, unit: &str) -> String {
     let value = ns as f64 / unit_ns as f64;
     let decimals = match value {

@@ -3,8 +3,8 @@
 use picklock_verdicts::timeline::{Hold, Timeline};
 
 use super::name::{Name, client_sentence, name};
-use crate::problem::{Numbered, Problem};
-use crate::units::{seconds_to_ms, time_ns};
+use crate::problem::{Numbered, Problem, seconds_to_ms};
+use crate::units::time_ns;
 
 /// A story, shown once for all properties that share it.
 pub(super) struct Story {
