@@ -322,8 +322,8 @@ fn in_order_of_time<T>(lines: Vec<T>, text: impl Fn(&T) -> &str) -> Vec<T> {
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Returns the lines of a story with the times with which they begin, in milliseconds. A line without a time has the one
-/// of its predecessor.
+/// Returns the lines of a story with the times with which they begin, in milliseconds. A line without a time has the
+/// time of its predecessor.
 fn timed<T>(lines: impl Iterator<Item = T>, text: impl Fn(&T) -> &str) -> Vec<(u64, T)> {
     let mut last_ms = 0;
     let with_time = |line: T| {
