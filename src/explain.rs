@@ -12,6 +12,7 @@ use picklock_impls::BuiltInLock;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 use picklock_reports::listing::{Listing, text};
+use picklock_reports::units::count;
 use picklock_scenarios::{CAUSES, OTHERS, PROPERTIES, Scenario, Workload, catalog};
 
 use crate::cli::ExplainArgs;
@@ -135,13 +136,14 @@ fn scenario_page(scenario: &Scenario) -> String {
 }
 
 fn describe_workload(workload: &Workload) -> String {
-    let (workers, stock) = (workload.workers, workload.stock);
+    let clients = count(workload.workers, "client");
+    let stock = count(workload.stock, "unit");
     let what = match (&workload.arrivals, &workload.duration) {
         (Some(arrivals), Some(duration)) => format!(
-            "{workers} workers serve {arrivals} buyers for {}; {stock} units",
+            "{clients} serve {arrivals} buyers for {}; {stock}",
             duration.describe()
         ),
-        _ => format!("{workers} workers buy {stock} units"),
+        _ => format!("{clients} buy {stock}"),
     };
     let each = match workload.keys {
         1 => String::new(),

@@ -43,7 +43,7 @@ impl LiveProgress {
 impl Observer for LiveProgress {
     fn phase(&self, phase: RunPhase) {
         let name = match phase {
-            RunPhase::Setup => "setting up servers and workers",
+            RunPhase::Setup => "setting up servers and clients",
             RunPhase::Teardown => {
                 if let Some(stalls) = self.progress.borrow().stalls() {
                     self.shown.print_line(&stalls);

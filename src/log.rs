@@ -37,7 +37,7 @@ pub struct LogArgs {
     /// Show only lines about this key.
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
-    /// Show only lines about this worker.
+    /// Show only lines about this client.
     #[arg(long, value_name = "W", value_parser = worker)]
     pub worker: Option<usize>,
     /// Show every line, with whole tokens. Default: for a client that waits, only the first and the last request
@@ -49,8 +49,8 @@ pub struct LogArgs {
 }
 
 const LOG_HELP: &str = "\
-Each line has a time, a route and a description. `driver → w1` is a request to worker 1,
-`w1 → n0` is a command to node 0, `n0` alone is a change of a key there. Faults are always shown.
+Each line has a time, a route and a description. `driver → c1` is a request to client 1,
+`c1 → n0` is a command to node 0, `n0` alone is a change of a key there. Faults are always shown.
 
 Examples:
   picklock log run-1 --around 2.406s
@@ -74,7 +74,7 @@ pub fn run(args: &LogArgs) -> Result<u8, Failure> {
     let is_asked_for = |entry: &Entry| entry.kind != EntryKind::Fault;
     if !entries.iter().any(is_asked_for) {
         return Err(Failure::Usage(inert!(
-            "nothing of that kind happened: the run had {} workers, and the keys of its locks were {}",
+            "nothing of that kind happened: the run had {} clients, and the keys of its locks were {}",
             history.header.workers,
             history.header.keys.join(", ")
         )));
@@ -147,13 +147,13 @@ fn parse_time(text: &str) -> Result<u64, &'static str> {
     }
 }
 
-/// Parses the number of a worker: `1`, or `w1` as in the log.
+/// Parses the number of a client: `1`, or `c1` as in the log.
 fn worker(text: &str) -> Result<usize, &'static str> {
-    let number = text.strip_prefix("worker ").or(text.strip_prefix('w'));
+    let number = text.strip_prefix("client ").or(text.strip_prefix('c'));
     let number = number.unwrap_or(text);
     number
         .parse()
-        .map_err(|_| "expected the number of a worker")
+        .map_err(|_| "expected the number of a client")
 }
 
 #[cfg(test)]

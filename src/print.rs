@@ -141,11 +141,11 @@ mod tests {
 
     #[test]
     fn every_sign_of_a_report_has_a_likeness_in_ascii() {
-        let text = "✘ redlock × gc-pause   █$░~ ├ w0 ┤ ─┬─ 120 µs → n0 …";
+        let text = "✘ redlock × gc-pause   █$░~ ├ c0 ┤ ─┬─ 120 µs → n0 …";
         let shown: String = text.chars().map(in_ascii).collect();
         assert_eq!(
             shown,
-            "x redlock x gc-pause   #$:~ | w0 | -+- 120 us > n0 ."
+            "x redlock x gc-pause   #$:~ | c0 | -+- 120 us > n0 ."
         );
     }
 }

@@ -198,7 +198,7 @@ function stepValues(pen, points, y, view, colours) {
     const next = points[index + 1] ? view.x(points[index + 1].at) : view.right;
     if (x < free || x + width > next) return;
     pen.fillStyle = value < 0 ? colours.overlap : colours.ink;
-    pen.fillText(word, x, value < 0 ? y(value) - 3 : y(value) + 13);
+    pen.fillText(word, x, value <= 0 ? y(value) - 3 : y(value) + 13);
     free = x + width + 8;
   });
 }

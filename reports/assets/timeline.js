@@ -83,7 +83,8 @@ class Timeline {
 
   // Numbers the deciding moments of the story, and shows the part of a long run from its first line to its last one.
   number(moments, times) {
-    this.moments = moments;
+    // Two stories may have the same line.
+    this.moments = [...new Map(moments.map((moment) => [moment.number, moment])).values()].sort((a, b) => a.at - b.at);
     this.rows = this.makeRows();
     if (!times.length) return;
     const first = Math.min(...times), last = Math.max(...times);
@@ -212,6 +213,8 @@ class Timeline {
       const x = view.x(at);
       if (x < view.left || x > view.right) continue;
       const centre = Math.min(Math.max(x, free + 19), view.right - 8);
+      // Without room near its time, a number would suggest another time.
+      if (centre - x > 40 || centre < free + 12) continue;
       free = centre;
       pen.strokeStyle = this.colours.muted;
       pen.lineWidth = 1;

@@ -1,6 +1,8 @@
 //! The problems of a run. Violations that share a story are one problem, with one cause, one party at fault and one
 //! remedy, in every report.
 
+use std::collections::HashSet;
+
 use picklock_verdicts::check::{
     Cause, Moment, Property, Responsible, Status, Verdict, Verdicts, describe,
 };
@@ -9,6 +11,9 @@ use crate::responsibility::{Blame, Party};
 
 /// Maximum number of lines that a report shows as the deciding ones.
 const MAX_DECIDING: usize = 4;
+
+/// Maximum number of lines with numbers for each problem after the first.
+const LINES_OF_FURTHER_PROBLEM: usize = 3;
 
 /// Number of last lines that are shown if a record does not name the deciding lines.
 const LAST_LINES: usize = 3;
@@ -32,6 +37,53 @@ pub struct Deciding<'a> {
     pub at_ns: Option<u64>,
     /// The text of the line.
     pub line: &'a str,
+}
+
+/// A deciding line with its number, which is the same in every report of the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Numbered<'a> {
+    /// The number, from 1 for the first line of the run.
+    pub(crate) number: usize,
+    /// Time of the event.
+    pub(crate) at_ns: Option<u64>,
+    /// The text of the line.
+    pub(crate) line: &'a str,
+}
+
+/// Returns the problems among these verdicts, those of the lock first, each with its numbered lines. The numbers are in
+/// order of time over all problems. A line that decides two problems has one number.
+pub(crate) fn numbered(verdicts: &Verdicts) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
+    let mut most = usize::MAX;
+    let mut parts = Vec::new();
+    for problem in problems(verdicts) {
+        let lines: Vec<Deciding<'_>> = problem.deciding().into_iter().take(most).collect();
+        parts.push((problem, lines));
+        most = LINES_OF_FURTHER_PROBLEM;
+    }
+    let lines = parts
+        .iter()
+        .flat_map(|(_, lines)| timed(lines.iter(), |one| one.line));
+    let mut lines: Vec<(u64, &str)> = lines.map(|(at_ms, one)| (at_ms, one.line)).collect();
+    lines.sort_by_key(|(at_ms, _)| *at_ms);
+    let mut lines: Vec<&str> = lines.into_iter().map(|(_, line)| line).collect();
+    let mut known = HashSet::new();
+    lines.retain(|line| known.insert(*line));
+    let number = |line: &str| {
+        lines
+            .iter()
+            .position(|it| *it == line)
+            .map_or(0, |it| it + 1)
+    };
+    let mut numbered = Vec::new();
+    for (problem, lines) in parts {
+        let lines = lines.into_iter().map(|Deciding { at_ns, line }| Numbered {
+            number: number(line),
+            at_ns,
+            line,
+        });
+        numbered.push((problem, lines.collect()));
+    }
+    numbered
 }
 
 /// Returns the problems among these verdicts, those of the lock first.
@@ -202,7 +254,7 @@ impl<'a> Problem<'a> {
         self.causes.iter().find_map(|cause| cause.remedy())
     }
 
-    /// Returns the lines of the story, each once, approximately in order of time.
+    /// Returns the lines of the story, each once, in order of time.
     pub fn story(&self) -> Vec<&'a str> {
         let mut lines: Vec<&str> = Vec::new();
         for line in self.verdicts.iter().flat_map(|verdict| &verdict.story) {
@@ -210,10 +262,10 @@ impl<'a> Problem<'a> {
                 lines.push(line);
             }
         }
-        lines
+        in_order_of_time(lines, |line| line)
     }
 
-    /// Returns the deciding lines of the violation with the most deciding lines.
+    /// Returns the deciding lines of the violation with the most deciding lines, in order of time.
     pub fn deciding(&self) -> Vec<Deciding<'a>> {
         self.marked(|moment| !moment.is_fault)
     }
@@ -242,7 +294,7 @@ impl<'a> Problem<'a> {
         if decisive(verdict) == 0 {
             let skipped = verdict.story.len().saturating_sub(LAST_LINES);
             let last = verdict.story[skipped..].iter();
-            return last.map(|line| at(None, line)).collect();
+            return in_order_of_time(last.map(|line| at(None, line)).collect(), |one| one.line);
         }
         let wanted = verdict.moments.iter().filter(|moment| is_wanted(moment));
         let lines = wanted.filter_map(|it| Some(at(Some(it.at_ns), verdict.story.get(it.line)?)));
@@ -251,7 +303,7 @@ impl<'a> Problem<'a> {
             // The last line is kept, because it describes the damage.
             lines.drain(MAX_DECIDING - 1..lines.len() - 1);
         }
-        lines
+        in_order_of_time(lines, |one| one.line)
     }
 
     /// Returns the time of the first violation, in nanoseconds since the run began.
@@ -261,6 +313,33 @@ impl<'a> Problem<'a> {
             .filter_map(|verdict| verdict.at_ns)
             .min()
     }
+}
+
+/// Sorts the lines of a story by time. Lines of the same millisecond stay in the order of the story.
+fn in_order_of_time<T>(lines: Vec<T>, text: impl Fn(&T) -> &str) -> Vec<T> {
+    let mut lines = timed(lines.into_iter(), text);
+    lines.sort_by_key(|(at_ms, _)| *at_ms);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+/// Returns the lines of a story with the times with which they begin, in milliseconds. A line without a time has the
+/// time of its predecessor.
+fn timed<T>(lines: impl Iterator<Item = T>, text: impl Fn(&T) -> &str) -> Vec<(u64, T)> {
+    let mut last_ms = 0;
+    let with_time = |line: T| {
+        let time = text(&line).split_once("  ").map_or("", |(time, _)| time);
+        last_ms = seconds_to_ms(time).unwrap_or(last_ms);
+        (last_ms, line)
+    };
+    lines.map(with_time).collect()
+}
+
+/// Reads the time at the beginning of a line, such as `1.204 s`, in milliseconds.
+pub(crate) fn seconds_to_ms(text: &str) -> Option<u64> {
+    let (seconds, millis) = text.strip_suffix(" s")?.split_once('.')?;
+    let number = |digits: &str| digits.parse::<u64>().ok();
+    let millis = number(millis).filter(|_| millis.len() == 3)?;
+    number(seconds)?.checked_mul(1_000)?.checked_add(millis)
 }
 
 /// Returns the text with a capital first letter.

@@ -151,7 +151,7 @@ fn describe(what: &EventKind) -> Option<String> {
             if *by_fault {
                 format!("client {worker} is down: {reason}")
             } else {
-                EndedBy::describe(*ended_by, *worker, reason)
+                with_clients(&EndedBy::describe(*ended_by, *worker, reason)).into_owned()
             }
         }
         EventKind::WorkerUp {
@@ -173,7 +173,7 @@ fn describe(what: &EventKind) -> Option<String> {
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < MIN_STALL_MS => return None,
         // Other incidents are described in the same words as in the record.
-        what => describe_incident(what, &[])?,
+        what => with_clients(&describe_incident(what, &[])?).into_owned(),
     })
 }
 

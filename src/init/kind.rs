@@ -81,8 +81,8 @@ impl Kind {
         match self {
             Kind::Mutex | Kind::Semaphore | Kind::Rwlock | Kind::Leader => "profile = \"quick\"",
             Kind::Cron => {
-                "scenarios = [\n    \"ticks\", \"ticks-short-job\", \"ticks-long-job\", \"ticks-slow-job\", \"ticks-catch-up\", \
-                 \"ticks-crash\",\n    \"ticks-pause\", \"ticks-lost-reply\", \"ticks-refused-command\", \"ticks-eviction\",\n]"
+                "scenarios = [\n    \"ticks\", \"ticks-short-job\", \"ticks-long-job\", \"ticks-slow-job\", \"ticks-catch-up\",\n    \
+                 \"ticks-crash\", \"ticks-pause\", \"ticks-lost-reply\", \"ticks-refused-command\", \"ticks-eviction\",\n]"
             }
         }
     }
@@ -97,21 +97,53 @@ impl Kind {
         };
         match self {
             Kind::Mutex | Kind::Semaphore | Kind::Rwlock => format!(
-                "# A holder that is frozen for longer than its lease. No lock with a timeout can prevent that {} inside then:\n\
-                 # this is expected, and the gate fails if it no longer occurs. If your lock gives fencing \
-                 tokens,\n# the resource is protected: write \"held\" there.\n\
+                "# A holder that is frozen for longer than its lease. No lock with a timeout can prevent that\n\
+                 # {} inside then: this is expected, and the gate fails if it no longer\n\
+                 # occurs. If your lock gives fencing tokens, the resource is protected: write \"held\" there.\n\
                  [[expect]]\nscenario = \"{scenario}\"\nexclusion = \"violated: outlived-lease\"\nresource = \"{resource}\"\n",
                 self.inside()
             ),
             Kind::Leader => format!(
-                "# A leader that is frozen for longer than its lease, and wakes. It asks before each act, so it must not act any \
-                 more.\n[[expect]]\nscenario = \"{scenario}\"\nexclusion = \"held\"\nresource = \"held\"\n"
+                "# A leader that is frozen for longer than its lease, and wakes. It asks before each act, so it\n\
+                 # must not act any more.\n[[expect]]\nscenario = \"{scenario}\"\nexclusion = \"held\"\nresource = \"held\"\n"
             ),
             Kind::Cron => format!(
                 "# A job that is over before the clocks of all instances have reached its tick.\n\
                  [[expect]]\nscenario = \"{scenario}\"\nonce = \"held\"\n"
             ),
         }
+    }
+
+    /// Returns the lines of the example of an accepted bug: where it occurs, and a reason.
+    pub fn accepted(self) -> String {
+        let (scenario, verdict, reason) = match self {
+            Kind::Mutex => (
+                "stale-delete",
+                "ownership = \"violated: race\"",
+                "the release compares and deletes in two commands",
+            ),
+            Kind::Semaphore => (
+                "permits-holder-crash",
+                "progress = \"violated: permit-leaked\"",
+                "the permit of a client that crashed never expires",
+            ),
+            Kind::Rwlock => (
+                "read-write-reader-crash",
+                "progress = \"violated: permit-leaked\"",
+                "the hold of a reader that crashed never expires",
+            ),
+            Kind::Leader => (
+                "leader-eviction",
+                "exclusion = \"violated: phantom-leader\"",
+                "the leader acts until it resigns, whatever its renewals return",
+            ),
+            Kind::Cron => (
+                "ticks-short-job",
+                "once = \"violated: ran-twice\"",
+                "the job ends before all clocks have reached its tick",
+            ),
+        };
+        format!("# scenario = \"{scenario}\"\n# {verdict}\n# reason = \"issue 12: {reason}\"\n")
     }
 
     fn inside(self) -> &'static str {

@@ -100,6 +100,7 @@ impl Project {
             .replace("{{declares}}", &lines)
             .replace("{{first}}", kind.first_scenario())
             .replace("{{chosen}}", kind.chosen())
+            .replace("{{accepted}}", &kind.accepted())
             .replace(
                 "{{expected}}",
                 &kind.expected(resource_after_a_pause(declares)),
@@ -182,6 +183,17 @@ mod tests {
                 // Two braces are valid code in some languages.
                 let made = path.ends_with(".toml");
                 assert!(!made || !text.contains("{{"), "{path}:\n{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_of_the_configuration_are_short() {
+        for project in projects() {
+            let mut files = project.files.iter();
+            let (_, text) = files.find(|(path, _)| *path == "picklock.toml").unwrap();
+            for line in text.lines().filter(|it| !it.starts_with("command")) {
+                assert!(line.len() <= 100, "{line}");
             }
         }
     }

@@ -385,7 +385,7 @@ const FILES: &[Mistake] = &[
     (
         "log . --worker first",
         2,
-        &["expected the number of a worker"],
+        &["expected the number of a client"],
     ),
     ("report", 2, &["as in `picklock report run-1`"]),
     ("report nowhere", 2, &["nowhere: no such file or directory"]),

@@ -36,14 +36,16 @@ pub(super) fn apply_accepted(
     });
 }
 
-/// Returns a sentence for each known violation of the cell that is accepted, whether or not it occurred.
+/// Returns a sentence for each known violation of the cell that is accepted, whether or not it occurred in the runs.
 pub(super) fn accepted(cell: &Cell, accepts: &BTreeMap<Property, Accepted>) -> Vec<String> {
     let of_cell = accepts.iter().filter(|(_, known)| !known.is_over);
     let sentence = |(property, known): (&Property, &Accepted)| {
         let Accepted { until, reason, .. } = known;
         let key = CellKey::new(cell);
-        let violated = cell.tally.get(property).map_or(0, |tally| tally.violated);
-        match (violated, is_known(cell, *property, known)) {
+        // A cell that was not run, or is inconclusive, shows nothing about the violation.
+        let tally = cell.tally.get(property)?;
+        match (tally.violated, is_known(cell, *property, known)) {
+            (0, _) if tally.held == 0 => None,
             (0, _) => Some(format!(
                 "{key}: {property} was not violated; if it is fixed, remove its [[accept]] table ({reason})"
             )),

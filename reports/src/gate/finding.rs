@@ -166,6 +166,11 @@ impl Finding {
         self
     }
 
+    /// Returns the number of cells in which the finding occurred.
+    pub(super) fn cells(&self) -> usize {
+        self.also_in.len() + 1
+    }
+
     /// Returns the title, such as `redlock × calm × sim: unexpected verdict`, or only the kind.
     pub fn title(&self) -> String {
         let also = match self.also_in.len() {
@@ -180,7 +185,7 @@ impl Finding {
                     .map_or(self.kind.title(), |it| it.as_str());
                 format!("{cell}{also}: {cause}, {}", proof.party)
             }
-            (Some(cell), None) => format!("{cell}: {}", self.kind.title()),
+            (Some(cell), None) => format!("{cell}{also}: {}", self.kind.title()),
             (None, _) => self.kind.title().to_owned(),
         }
     }

@@ -6,7 +6,7 @@ use super::cell_key::CellKey;
 use super::decide::Decision;
 use super::finding::{Finding, Kind, Proof};
 use super::terminal::{counts, verdict};
-use crate::escape::visible;
+use crate::escape::{visible, with_clients};
 use crate::markdown::quoted::{code, prose};
 use crate::matrix::Severity;
 use crate::problem::capitalized;
@@ -53,7 +53,7 @@ pub fn markdown(decision: &Decision) -> String {
     text.push_str(&limits(decision));
     if shown.iter().any(|one| one.proof.is_some()) {
         text.push_str(
-            "\nThe page with the timeline is `report.html` next to this summary, if the job saves `--out`.\n",
+            "\nThe timeline is in `report.html` of the job's artifacts, if it saves `--out`.\n",
         );
     }
     text.push_str(&format!("\n{}.\n", counts(decision)));
@@ -98,7 +98,10 @@ fn block(finding: &Finding, decision: &Decision) -> String {
     match &finding.proof {
         Some(proof) => {
             let place = place(finding, decision);
-            add(&format!("{}: {place}.", prose(&proof.headline)));
+            add(&format!(
+                "{}: {place}.",
+                prose(&with_clients(&proof.headline))
+            ));
             // The first sentence is in the title.
             if let Some((_, more)) = proof.fault.split_once(". ") {
                 add(&prose(more));
@@ -108,7 +111,11 @@ fn block(finding: &Finding, decision: &Decision) -> String {
             }
         }
         None => {
-            let problem: Vec<String> = finding.problem.lines().map(prose).collect();
+            let problem: Vec<String> = finding
+                .problem
+                .lines()
+                .map(|line| prose(&with_clients(line)))
+                .collect();
             let cell = finding.cell.as_ref();
             let cell = cell.map_or(String::new(), |_| format!("{}: ", place(finding, decision)));
             add(&format!("{cell}{}", problem.join("<br>")));
@@ -158,10 +165,16 @@ fn lock_of(cell: &CellKey) -> String {
 fn details(finding: &Finding) -> String {
     let title = match finding.also_in.len() {
         0 => "Story".to_owned(),
+        more if finding.story.is_empty() => format!("The other {}", count(more, "scenario")),
         more => format!("Story, and the other {}", count(more, "scenario")),
     };
     let mut text = format!("<details><summary>{title}</summary>\n\n");
-    text.push_str(&preformatted(finding.story.iter().map(String::as_str)));
+    let story: Vec<_> = finding
+        .story
+        .iter()
+        .map(|line| with_clients(line))
+        .collect();
+    text.push_str(&preformatted(story.iter().map(AsRef::as_ref)));
     if !finding.also_in.is_empty() {
         let scenarios = finding.also_in.iter().take(MAX_SCENARIOS);
         let scenarios: Vec<String> = scenarios.map(|cell| code(&cell.scenario)).collect();

@@ -3,6 +3,7 @@
 use super::decide::Decision;
 use super::finding::{Finding, Kind};
 use super::limit_check::Measurement;
+use crate::escape::with_clients;
 use crate::inert;
 use crate::inert::Inert;
 use crate::matrix::{NOT_APPLICABLE, Severity};
@@ -52,6 +53,9 @@ pub fn terminal(decision: &Decision, width: usize) -> Inert {
 /// Returns one line that states whether the gate passes.
 fn headline(decision: &Decision) -> String {
     let (verdict, counts) = (verdict(decision), counts(decision));
+    if nothing_ran(decision) {
+        return format!("✘ gate failed: none of {counts} could be run");
+    }
     match decision.severity() {
         Severity::AsExpected if decision.unfinished > 0 => {
             format!("? gate undecided: {counts}; {verdict}")
@@ -62,14 +66,24 @@ fn headline(decision: &Decision) -> String {
     }
 }
 
+/// Returns `true` if every cell failed to run.
+fn nothing_ran(decision: &Decision) -> bool {
+    let failed = decision
+        .findings
+        .iter()
+        .filter(|one| one.kind == Kind::NotRun);
+    decision.cells > 1 && failed.map(Finding::cells).sum::<usize>() == decision.cells
+}
+
 /// Returns the number of findings of each kind, or states that there are none.
 pub(super) fn verdict(decision: &Decision) -> String {
-    let number = |kind| {
-        let findings = decision.findings.iter();
-        findings.filter(|one| one.kind == kind).count()
+    let is_cell = |one: &&Finding| matches!(one.kind, Kind::NotRun | Kind::Inconclusive);
+    let cells = |kind| {
+        let findings = decision.findings.iter().filter(|one| one.kind == kind);
+        findings.map(Finding::cells).sum::<usize>()
     };
-    let (failed, unknown) = (number(Kind::NotRun), number(Kind::Inconclusive));
-    let wrong = decision.findings.len() - failed - unknown;
+    let (failed, unknown) = (cells(Kind::NotRun), cells(Kind::Inconclusive));
+    let wrong = decision.findings.len() - decision.findings.iter().filter(is_cell).count();
     let parts = [
         (wrong, count(wrong, "finding")),
         (failed, format!("{} failed to run", count(failed, "cell"))),
@@ -88,6 +102,9 @@ pub(super) fn verdict(decision: &Decision) -> String {
 
 /// Returns what was compared, in numbers.
 pub(super) fn counts(decision: &Decision) -> String {
+    if nothing_ran(decision) {
+        return count(decision.cells, "cell");
+    }
     let mut parts = vec![
         count(decision.cells, "cell"),
         count(decision.runs, "run"),
@@ -107,10 +124,11 @@ pub(super) fn counts(decision: &Decision) -> String {
     parts.join(", ")
 }
 
-/// Returns one line that names further reading about the findings, or an empty text without findings. `saved` is `true`
-/// if the failed runs were saved.
+/// Returns one line that names further reading about the findings, or an empty text if none has a run. `saved` is
+/// `true` if the failed runs were saved.
 pub fn hint(decision: &Decision, saved: bool) -> Inert {
-    let has_run = decision.findings.iter().any(|one| one.reproduce.is_some());
+    let has_run = |one: &Finding| one.kind != Kind::NotRun && one.reproduce.is_some();
+    let has_run = decision.findings.iter().any(has_run);
     Inert::literal(match (has_run, saved) {
         (false, _) => "",
         (true, true) => "more: `reproduce` draws the run's timeline; its page and log are below\n",
@@ -182,5 +200,6 @@ fn explanation(finding: &Finding) -> Vec<String> {
         lines.push(format!("remedy: {remedy}{page}"));
     }
     lines.extend(finding.help.iter().map(|help| format!("= help: {help}")));
-    lines
+    let lines = lines.iter().map(|line| with_clients(line).into_owned());
+    lines.collect()
 }

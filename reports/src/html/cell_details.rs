@@ -22,9 +22,10 @@ use crate::cell_status::verdict_line;
 use crate::costs::describe_commands;
 use crate::escape::quoted;
 use crate::matrix::{CellOutcome, lock_with_options};
-use crate::problem::{Problem, capitalized, problems};
+use crate::problem::{Numbered, Problem, capitalized, numbered};
 use crate::remedy::remedy;
 use crate::report_input::{Evidence, ReportInput};
+use crate::responsibility::Blame;
 use crate::units::{count, grouped, span_ms, span_us, time_ns};
 
 /// Maximum number of incidents to list.
@@ -76,6 +77,8 @@ pub(super) struct VerdictRow {
     pub(super) letter: char,
     pub(super) sign: &'static str,
     pub(super) status: &'static str,
+    /// The colour of the party at fault, if the property is violated.
+    pub(super) tone: Option<Tone>,
     pub(super) meaning: Name,
     pub(super) cause: &'static str,
     pub(super) rate: Option<String>,
@@ -124,6 +127,18 @@ impl CellDetails {
         let mut rows: Vec<&VerdictRow> = self.verdicts.iter().collect();
         rows.sort_by_key(|row| (row.status != Status::Violated.as_str(), !row.unexpected));
         rows
+    }
+
+    /// Returns the code of the remedies, each once, if this is the only cell of the page. A page of several cells has
+    /// it below all of them.
+    pub(super) fn remedies(&self) -> Vec<&RemedyView> {
+        let mut remedies: Vec<&RemedyView> = Vec::new();
+        for remedy in self.problems.iter().filter_map(|it| it.code.as_ref()) {
+            if self.is_single && remedies.iter().all(|it| it.anchor() != remedy.anchor()) {
+                remedies.push(remedy);
+            }
+        }
+        remedies
     }
 
     /// Returns the timeline's data as JSON that is safe inside a script element, if this is the only cell of the page.
@@ -254,6 +269,7 @@ fn omitted(track: Option<&TimelineData>, cell: &Cell, room: Room) -> Vec<String>
 }
 
 fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
+    let blame = Blame::from_verdicts(&cell.verdicts);
     let row = |property: Property| {
         let verdict = cell.verdicts.get(&property)?;
         let tally = cell.tally.get(&property).filter(|_| cell.runs > 1);
@@ -262,6 +278,7 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             letter: describe(property).letter,
             sign: verdict.status.sign(),
             status: verdict.status.as_str(),
+            tone: blame.party(property).map(Tone::from),
             meaning: client_sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.as_str()),
             rate: tally.map(tile::describe_rate),
@@ -280,17 +297,14 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
     Property::ALL.into_iter().filter_map(row).collect()
 }
 
-/// Returns the problems of a run. With its timeline, their stories number more moments.
+/// Returns the problems of a run. With its timeline, their stories have the ends of outlived leases, too.
 pub(super) fn problem_views(
     verdicts: &Verdicts,
     timeline: Option<&Timeline<'_>>,
 ) -> Vec<ProblemView> {
-    let mut next = 1;
-    let view = |problem: Problem<'_>| {
+    let view = |(problem, numbered): (Problem<'_>, Vec<Numbered<'_>>)| {
         let text = problem.fault(verdicts);
         let (party, fault) = text.split_at(text.find(':').unwrap_or(0));
-        let lines = story_lines(&problem, timeline, next);
-        next += lines.iter().filter(|line| line.number.is_some()).count();
         let properties: Vec<&str> = problem.properties.iter().map(|it| it.as_str()).collect();
         let causes: Vec<&str> = problem.causes.iter().map(|it| it.as_str()).collect();
         ProblemView {
@@ -310,12 +324,12 @@ pub(super) fn problem_views(
                 .map(RemedyView::new),
             story: Story {
                 properties: properties.join(", "),
-                lines,
+                lines: story_lines(&problem, &numbered, timeline),
             },
             properties: problem.properties,
         }
     };
-    problems(verdicts).into_iter().map(view).collect()
+    numbered(verdicts).into_iter().map(view).collect()
 }
 
 fn advice(cause: &Cause) -> Name {

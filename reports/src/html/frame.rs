@@ -90,6 +90,8 @@ pub(super) struct Count {
     pub(super) tone: Tone,
     pub(super) sign: &'static str,
     pub(super) number: usize,
+    /// The number of further cells, in scenarios that do not count.
+    pub(super) uncounted: usize,
     pub(super) words: &'static str,
 }
 
@@ -109,6 +111,7 @@ pub(super) fn counts<const N: usize>(
         tone,
         sign,
         number,
+        uncounted: 0,
         words,
     };
     let shown = |count: &Count| count.number > 0 || count.tone == always;

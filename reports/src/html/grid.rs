@@ -221,7 +221,8 @@ fn slots(
 }
 
 fn family_rows((family, mut rows): (Option<Family>, Vec<Row>)) -> FamilyRows {
-    rows.sort_by_key(Row::order);
+    // A row that does not count must not be the first that a reader sees.
+    rows.sort_by_key(|row| (!row.is_scored, row.order()));
     let red = rows.iter().filter(|row| row.is_red()).count();
     let scenarios = count(rows.len(), "scenario");
     let title = family.map(Family::as_str);

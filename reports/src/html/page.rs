@@ -25,7 +25,7 @@ use crate::problem::capitalized;
 use crate::remedy::{Remedy, remedy};
 use crate::report_input::ReportInput;
 use crate::responsibility::Party;
-use crate::scorecard::Scorecard;
+use crate::scorecard::{Advice, Choice, Scorecard};
 use crate::units::{count, span_ms};
 
 const STYLE: &str = concat!(
@@ -100,6 +100,7 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
     let title = match (&matrix.cells[..], &input.searches[..]) {
         (_, [search, ..]) => search::headline(search),
         ([cell], _) => format!("{} in {}", shown(&cell.lock.name), shown(&cell.scenario)),
+        _ if asks_which_lock(matrix) => WHICH_LOCK.to_owned(),
         _ => conclusion(matrix),
     };
     let inapplicable = inapplicable(matrix);
@@ -138,6 +139,17 @@ pub(super) fn view(input: &ReportInput) -> Result<Page, askama::Error> {
         only,
         packs: packs(details)?,
     })
+}
+
+/// The title of a matrix whose recommendations are its answer.
+const WHICH_LOCK: &str = "Which lock for what?";
+
+/// Returns `true` if everything is as expected, and a lock is recommended.
+fn asks_which_lock(matrix: &MatrixRecord) -> bool {
+    let severity = Conclusion::from_cells(&matrix.cells).severity();
+    let is_lock = |advice: &Advice| matches!(advice.choice, Choice::Lock { .. });
+    severity == Severity::AsExpected
+        && Scorecard::from_matrix(matrix).is_some_and(|it| it.advice.iter().any(is_lock))
 }
 
 /// Returns the conclusion from all cells, in the words of the other reports.
@@ -191,8 +203,14 @@ fn counted(matrix: &MatrixRecord) -> String {
     let unscored = scorecard.and_then(|it| it.describe_unscored());
     let unscored = unscored.map_or(String::new(), |it| format!(" {it}"));
     let (locks, scenarios) = (count(locks.len(), "lock"), count(scenarios, "scenario"));
+    // The title does not give the conclusion then.
+    let conclusion = if asks_which_lock(matrix) {
+        format!("{}. ", conclusion(matrix))
+    } else {
+        String::new()
+    };
     sentence(&format!(
-        "{locks} × {scenarios}, {backends}. {faults}{unscored}"
+        "{locks} × {scenarios}, {backends}. {conclusion}{faults}{unscored}"
     ))
     .shown
 }
@@ -253,13 +271,22 @@ fn notices(input: &ReportInput) -> Vec<Name> {
     notices.chain(more).collect()
 }
 
-/// Returns the number of cells of each mark, and of unexpected results.
+/// Returns the number of cells of each mark, and of unexpected results. Faults of locks in scenarios that do not count
+/// are counted separately, so that the legend agrees with the last row of the matrix.
 fn legend(input: &ReportInput) -> Vec<Count> {
     let cells = &input.matrix.cells;
-    let marks: Vec<CellMark> = cells.iter().map(CellMark::from_cell).collect();
+    let scorecard = Scorecard::from_matrix(&input.matrix);
+    let unscored = scorecard.map_or_else(Vec::new, |it| it.unscored);
+    let marks: Vec<(CellMark, bool)> = (cells.iter())
+        .map(|cell| (CellMark::from_cell(cell), unscored.contains(&cell.scenario)))
+        .collect();
     let unexpected = cells.iter().filter(|cell| cell.is_unexpected()).count();
     let counts = CellMark::ALL.map(|mark| {
-        let number = marks.iter().filter(|it| **it == mark).count();
+        let is_own = mark == CellMark::Fault(Party::Lock);
+        let number = |uncounted| {
+            let same = marks.iter().filter(|(it, _)| *it == mark);
+            same.filter(|(_, it)| (*it && is_own) == uncounted).count()
+        };
         let omitted = match mark {
             CellMark::NotApplicable => input.matrix.skipped.len(),
             _ => 0,
@@ -267,7 +294,8 @@ fn legend(input: &ReportInput) -> Vec<Count> {
         Count {
             tone: mark.into(),
             sign: mark.sign(),
-            number: number + omitted,
+            number: number(false) + omitted,
+            uncounted: number(true),
             words: mark.meaning(),
         }
     });
@@ -275,10 +303,12 @@ fn legend(input: &ReportInput) -> Vec<Count> {
         tone: Tone::Mismatch,
         sign: "‼",
         number: unexpected,
+        uncounted: 0,
         words: "unexpected",
     };
     let all = [unexpected].into_iter().chain(counts);
-    all.filter(|count| count.number > 0).collect()
+    all.filter(|count| count.number + count.uncounted > 0)
+        .collect()
 }
 
 /// Lists how the matrix was run.

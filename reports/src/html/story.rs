@@ -3,7 +3,7 @@
 use picklock_verdicts::timeline::{Hold, Timeline};
 
 use super::name::{Name, client_sentence, name};
-use crate::problem::Problem;
+use crate::problem::{Numbered, Problem, seconds_to_ms};
 use crate::units::time_ns;
 
 /// A story, shown once for all properties that share it.
@@ -21,48 +21,45 @@ pub(super) struct StoryLine {
     pub(super) text: Name,
 }
 
-/// Returns the lines of a problem's story, with numbers from `first` on. The deciding lines have numbers. With a
-/// timeline, the grants that the story mentions also have them, and the ends of the leases that their clients outlived,
-/// which become lines.
+/// Returns the lines of a problem's story in order of time, with the numbers of its deciding lines. With a timeline,
+/// the ends of the leases that clients outlived become lines, too.
 pub(super) fn story_lines(
     problem: &Problem<'_>,
+    numbered: &[Numbered<'_>],
     timeline: Option<&Timeline<'_>>,
-    first: usize,
 ) -> Vec<StoryLine> {
-    let deciding = problem.deciding();
-    let mut lines: Vec<(StoryLine, bool)> = Vec::new();
+    let mut lines: Vec<StoryLine> = Vec::new();
     let mut outlived: Vec<&Hold> = Vec::new();
     for text in problem.story() {
         let mut line = story_line(text);
-        let decides = deciding.iter().find(|it| it.line == text);
-        line.at_ns = decides.and_then(|it| it.at_ns).or(line.at_ns);
+        let number = numbered.iter().find(|it| it.line == text);
+        line.number = number.map(|it| it.number);
+        line.at_ns = number.and_then(|it| it.at_ns).or(line.at_ns);
         let grant = timeline.and_then(|timeline| granted_hold(text, line.at_ns?, timeline));
         if let Some(hold) = grant {
             line.at_ns = Some(hold.begin_ns);
             outlived.extend(Some(hold).filter(|it| it.deadline_ns < it.end_ns));
         }
-        lines.push((line, decides.is_some() || grant.is_some()));
+        lines.push(line);
     }
-    let last_ns = lines.iter().filter_map(|(line, _)| line.at_ns).max();
+    let last_ns = lines.iter().filter_map(|line| line.at_ns).max();
     for hold in outlived {
         let end_ns = hold.deadline_ns;
         if end_ns <= hold.begin_ns || Some(end_ns) > last_ns {
             continue;
         }
-        let at = lines.iter().position(|(line, _)| line.at_ns > Some(end_ns));
         let text = format!("the lease of worker {} ended", hold.worker);
         let line = StoryLine {
             at_ns: Some(end_ns),
             ..story_line(&format!("{}  {text}", time_ns(end_ns)))
         };
-        lines.insert(at.unwrap_or(lines.len()), (line, true));
+        let is_known = |it: &StoryLine| it.at == line.at && it.text == line.text;
+        if !lines.iter().any(is_known) {
+            let at = lines.iter().position(|line| line.at_ns > Some(end_ns));
+            lines.insert(at.unwrap_or(lines.len()), line);
+        }
     }
-    let mut numbers = first..;
-    let number = |(line, is_numbered): (StoryLine, bool)| StoryLine {
-        number: is_numbered.then(|| numbers.next()).flatten(),
-        ..line
-    };
-    lines.into_iter().map(number).collect()
+    lines
 }
 
 /// Returns the hold that began with the grant in this line, which was at this time, up to a millisecond.
@@ -82,17 +79,8 @@ pub(super) fn story_line(line: &str) -> StoryLine {
     };
     StoryLine {
         number: None,
-        at_ns: seconds(at),
+        at_ns: seconds_to_ms(at).and_then(|ms| ms.checked_mul(1_000_000)),
         at: name(at).shown,
         text: client_sentence(text),
     }
-}
-
-/// Reads a time such as `1.204 s`, in nanoseconds.
-fn seconds(text: &str) -> Option<u64> {
-    let (seconds, millis) = text.strip_suffix(" s")?.split_once('.')?;
-    let number = |digits: &str| digits.parse::<u64>().ok();
-    let millis = number(millis).filter(|_| millis.len() == 3)?;
-    let millis = number(seconds)?.checked_mul(1_000)?.checked_add(millis)?;
-    millis.checked_mul(1_000_000)
 }

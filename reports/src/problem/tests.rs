@@ -221,3 +221,40 @@ fn fencing_is_praised_where_it_protected_the_stock() {
 fn nothing_violated_is_no_problem() {
     assert!(problems(&Verdicts::new()).is_empty());
 }
+
+#[test]
+fn numbers_are_in_order_of_time_over_all_problems() {
+    let timed = |cause, times: &[&str]| {
+        let mut verdict = violated(cause, &vec![1; times.len()]);
+        verdict.story = times
+            .iter()
+            .map(|time| format!("{time} s  event"))
+            .collect();
+        for (moment, place) in verdict.moments.iter_mut().zip(1..) {
+            moment.at_ns = place;
+        }
+        verdict
+    };
+    let verdicts = Verdicts::from([
+        // The client's fault is earlier, and its last line is a line of the other problem.
+        (
+            Property::Exclusion,
+            timed(Cause::OutlivedLease, &["1.012", "2.766"]),
+        ),
+        (
+            Property::Ownership,
+            timed(Cause::StolenRelease, &["2.766", "1.755"]),
+        ),
+    ]);
+    let numbered = numbered(&verdicts);
+    let numbers = numbered.iter().map(|(problem, lines)| {
+        let numbers: Vec<usize> = lines.iter().map(|it| it.number).collect();
+        (problem.party, numbers)
+    });
+    let numbers: Vec<(Party, Vec<usize>)> = numbers.collect();
+    assert_eq!(
+        numbers,
+        [(Party::Lock, vec![2, 3]), (Party::Client, vec![1, 3])]
+    );
+    assert_eq!(numbered[0].0.story(), ["1.755 s  event", "2.766 s  event"]);
+}

@@ -29,7 +29,7 @@ pub struct Entry {
     pub at_ns: u64,
     /// Kind of the entry.
     pub kind: EntryKind,
-    /// Source and destination, such as `w1 → n0`, `driver → w1` or `n0`.
+    /// Source and destination, such as `c1 → n0`, `driver → c1` or `n0`.
     pub route: String,
     /// The worker involved.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,10 +62,10 @@ impl Entry {
     }
 }
 
-/// Names a worker, or the client that inspects the locks after the run.
+/// Names the client of a worker, or the one that inspects the locks after the run.
 pub(super) fn client(worker: usize, history: &History) -> String {
     if worker < history.header.workers {
-        format!("w{worker}")
+        format!("c{worker}")
     } else {
         "probe".to_owned()
     }

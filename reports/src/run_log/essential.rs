@@ -40,7 +40,7 @@ pub(super) fn shorten(entries: Vec<Entry>, history: &History) -> Vec<Entry> {
             );
             shown.push(Entry {
                 worker: Some(worker),
-                ..Entry::new(at_ns, EntryKind::Harness, format!("w{worker}"), text)
+                ..Entry::new(at_ns, EntryKind::Harness, format!("c{worker}"), text)
             });
         }
         shown.push(Entry { text, ..entry });

@@ -9,9 +9,9 @@ use crate::units::span_ms;
 pub(super) fn entry(event: &Event, history: &History) -> Option<Entry> {
     let (worker, op) = event.what.attempt()?;
     let what = &event.what;
-    let request = describe_request(what, history).map(|text| (format!("driver → w{worker}"), text));
-    let access = || describe_access(what).map(|text| (format!("w{worker} → stock"), text));
-    let reply = || describe_reply(what).map(|text| (format!("w{worker} → driver"), text));
+    let request = describe_request(what, history).map(|text| (format!("driver → c{worker}"), text));
+    let access = || describe_access(what).map(|text| (format!("c{worker} → stock"), text));
+    let reply = || describe_reply(what).map(|text| (format!("c{worker} → driver"), text));
     let (route, text) = request.or_else(access).or_else(reply)?;
     Some(Entry {
         worker: Some(worker),

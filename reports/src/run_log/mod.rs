@@ -25,7 +25,7 @@ pub struct Selection {
     pub around: Option<(u64, usize)>,
     /// Only entries about this key.
     pub key: Option<String>,
-    /// Only entries about this worker.
+    /// Only entries about this client.
     pub worker: Option<usize>,
     /// Without most of the requests of clients that only wait, and with shortened tokens.
     pub is_essential: bool,

@@ -42,7 +42,7 @@ fn messages_and_commands_are_ordered_by_time() {
         .iter()
         .find(|entry| entry.kind == EntryKind::Command)
         .unwrap();
-    assert_eq!(del.route, "w1 → n0");
+    assert_eq!(del.route, "c1 → n0");
     assert!(
         del.text.starts_with("DEL picklock:0 (held, forwarded at "),
         "{}",

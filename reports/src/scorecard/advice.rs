@@ -84,7 +84,7 @@ impl Purpose {
         let mut families = self.required_families().iter();
         let is_measured = score.costs.granted_without_minority.is_some();
         score.kind == LockKind::Mutex
-            && families.all(|family| score.judged_in(*family) > 0)
+            && families.all(|family| score.is_judged_in(*family))
             && (self != Purpose::Uptime || is_measured)
     }
 
@@ -140,7 +140,7 @@ pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<
             },
             others: tested().count() - 1,
             unfit: tested().filter(|score| !purpose.fits(score)).count(),
-            basis: basis(score),
+            basis: basis(purpose, score),
         },
         (None, Some(closest)) => Choice::NoneFits {
             closest: closest.lock.clone(),
@@ -153,10 +153,14 @@ pub(super) fn choose(purpose: Purpose, scores: &[LockScore]) -> (Choice, Option<
     (choice, chosen)
 }
 
-fn basis(score: &LockScore) -> Basis {
+fn basis(purpose: Purpose, score: &LockScore) -> Basis {
+    let (scenarios, runs) = match purpose {
+        Purpose::Money => (score.checked, score.checked_runs),
+        Purpose::CronJob | Purpose::Uptime => (score.all.judged, score.runs),
+    };
     Basis {
-        scenarios: score.all.judged,
-        runs: score.runs,
+        scenarios,
+        runs,
         backends: score.backends.clone(),
         untested: untested(&Family::ALL, slice::from_ref(score)),
     }
@@ -164,6 +168,6 @@ fn basis(score: &LockScore) -> Basis {
 
 /// Returns the families in which none of these locks was judged.
 pub(super) fn untested(families: &[Family], scores: &[LockScore]) -> Vec<Family> {
-    let is_untested = |family: &Family| scores.iter().all(|it| it.judged_in(*family) == 0);
+    let is_untested = |family: &Family| !scores.iter().any(|it| it.is_judged_in(*family));
     families.iter().copied().filter(is_untested).collect()
 }

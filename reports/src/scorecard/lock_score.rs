@@ -31,11 +31,20 @@ pub struct LockScore {
     /// Scenarios that were inconclusive or failed to run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_judged: Vec<String>,
-    /// Scenarios in which the stock was damaged, by the party at fault.
+    /// Number of scenarios in which damage to the stock would have shown. Unlike `all`, it includes the scenarios in
+    /// which every lock failed: they do not rank the locks, but the damage in them is real.
+    pub checked: usize,
+    /// Number of runs of these scenarios.
+    pub checked_runs: u64,
+    /// Families of these scenarios.
+    #[serde(skip)]
+    pub(super) checked_families: BTreeSet<Family>,
+    /// Scenarios in which the stock was damaged, by the party at fault, among the checked ones.
     pub harmed: BTreeMap<ScenarioScore, Vec<String>>,
     /// Causes by which Redis lost the lock in cells in which the stock was damaged.
     pub harmed_by: BTreeSet<Cause>,
-    /// Whether `progress` was never violated, so that every client that requested the lock could get it.
+    /// Whether `progress` was never violated in any scenario, so that every client that requested the lock could get
+    /// it.
     pub progresses: bool,
     /// Whether it issues fencing tokens.
     pub fencing: Fencing,
@@ -73,9 +82,9 @@ pub enum Fencing {
 }
 
 impl LockScore {
-    /// Creates the score of one lock from its cells. There must be at least one cell, and each must have a
-    /// setting.
-    pub(super) fn new(lock: String, cells: &[&Cell]) -> LockScore {
+    /// Creates the score of one lock from the cells that count for its rank, and from all its cells, which show what
+    /// damaged the stock. At least one cell must count, and each must have a setting.
+    pub(super) fn new(lock: String, cells: &[&Cell], all_cells: &[&Cell]) -> LockScore {
         let judged = worst_of_each(cells);
         let mut families: BTreeMap<&'static str, FamilyScore> = BTreeMap::new();
         let mut outcomes: BTreeMap<ScenarioScore, Vec<String>> = BTreeMap::new();
@@ -96,26 +105,31 @@ impl LockScore {
         not_judged.dedup();
         let is_harmful =
             |cell: &&&Cell| ScenarioScore::from_cell(cell).is_some_and(|it| !it.is_survived());
-        let harmful = cells.iter().filter(is_harmful);
+        let harmful = all_cells.iter().filter(is_harmful);
         let harms = harmful.flat_map(|cell| Property::ALL.map(move |it| causes(cell, it)));
         let harms: BTreeSet<Cause> = harms.flatten().collect();
         let setting = cells.iter().filter_map(|cell| cell.setting);
-        let runs = cells.iter().filter(|cell| is_judged(&cell.scenario));
+        let checked = worst_of_each(all_cells);
+        let is_prevented =
+            |(.., outcome): &&(&str, Family, ScenarioScore)| *outcome != ScenarioScore::Outside;
         LockScore {
             lock,
             kind: setting
                 .clone()
                 .next()
                 .map_or(LockKind::Mutex, |it| it.lock_kind),
-            runs: runs.fold(0, |runs, cell| cell.runs.saturating_add(runs)),
+            runs: judged_runs(cells, &judged),
             backends: cells.iter().map(|cell| cell.backend).collect(),
             all,
             families,
             outcomes,
             not_judged,
-            harmed: harmed(cells),
-            harmed_by: harmed_by(cells),
-            progresses: violated(cells, Property::Progress) == 0,
+            checked: checked.iter().filter(is_prevented).count(),
+            checked_families: checked.iter().filter(is_prevented).map(|it| it.1).collect(),
+            checked_runs: judged_runs(all_cells, &checked),
+            harmed: harmed(all_cells),
+            harmed_by: harmed_by(all_cells),
+            progresses: violated(all_cells, Property::Progress) == 0,
             fencing: fencing(cells),
             costs: Costs::from_cells(cells),
             // A scenario may give a lock more servers than it needs, but never fewer.
@@ -152,10 +166,9 @@ impl LockScore {
         self.outcomes.get(&outcome).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the number of scenarios of a family in which the lock was judged.
-    pub fn judged_in(&self, family: Family) -> usize {
-        let score = self.families.get(family.as_str());
-        score.map_or(0, |score| score.judged)
+    /// Returns `true` if the lock was judged in a scenario of this family.
+    pub(super) fn is_judged_in(&self, family: Family) -> bool {
+        self.checked_families.contains(&family)
     }
 }
 
@@ -173,6 +186,13 @@ fn worst_of_each<'a>(cells: &[&'a Cell]) -> Vec<(&'a str, Family, ScenarioScore)
         }
     }
     judged
+}
+
+/// Returns the number of runs of the judged scenarios.
+fn judged_runs(cells: &[&Cell], judged: &[(&str, Family, ScenarioScore)]) -> u64 {
+    let is_judged = |cell: &&&Cell| judged.iter().any(|(name, ..)| *name == cell.scenario);
+    let runs = cells.iter().filter(is_judged).map(|cell| cell.runs);
+    runs.fold(0, u64::saturating_add)
 }
 
 fn harmed(cells: &[&Cell]) -> BTreeMap<ScenarioScore, Vec<String>> {

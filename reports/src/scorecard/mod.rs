@@ -32,7 +32,8 @@ pub struct Scorecard {
     /// The locks, best first: by how often they are at fault, then by the share of scenarios that they survive, then
     /// by requirements and costs.
     pub locks: Vec<LockScore>,
-    /// Scenarios in which every lock failed. They do not distinguish the locks, so they do not count.
+    /// Scenarios in which every lock failed. They do not distinguish the locks, so they do not count for the ranks.
+    /// Damage to the stock in them counts for the recommendations.
     pub unscored: Vec<String>,
     /// Families without any tested scenario.
     pub untested: Vec<Family>,
@@ -76,7 +77,7 @@ impl Scorecard {
     /// Returns one line about the scenarios that do not count, or `None` if there are none.
     pub fn describe_unscored(&self) -> Option<String> {
         let names = words::named(&self.unscored);
-        let text = format!("Not counted, because no lock here can survive it: {names}.");
+        let text = format!("Not counted, because every lock here fails in them: {names}.");
         (!names.is_empty()).then_some(text)
     }
 
@@ -90,14 +91,15 @@ impl Scorecard {
         }
         let cells: Vec<&Cell> = known().collect();
         let unscored = unscored(&cells);
-        let known = || known().filter(|cell| !unscored.contains(&cell.scenario.as_str()));
+        let is_scored = |cell: &&Cell| !unscored.contains(&cell.scenario.as_str());
         let mut scores: Vec<LockScore> = Vec::new();
-        for cell in known() {
+        for cell in known().filter(is_scored) {
             let name = lock_with_options(cell);
             if scores.iter().all(|score| score.lock != name) {
-                let same = known().filter(|one| lock_with_options(one) == name);
-                let same: Vec<&Cell> = same.collect();
-                scores.push(LockScore::new(name, &same));
+                let all = known().filter(|one| lock_with_options(one) == name);
+                let all: Vec<&Cell> = all.collect();
+                let scored: Vec<&Cell> = all.iter().copied().filter(is_scored).collect();
+                scores.push(LockScore::new(name, &scored, &all));
             }
         }
         let advice = Purpose::ALL.map(|purpose| {

@@ -278,7 +278,7 @@ fn why(purpose: Purpose, score: &LockScore, given_no: &BTreeSet<Cause>) -> Strin
 }
 
 fn why_for_money(score: &LockScore, given_no: &BTreeSet<Cause>) -> String {
-    let judged = count(score.all.judged, "scenario");
+    let judged = count(score.checked, "scenario");
     let given = match mishaps(given_no.iter()).as_str() {
         "" => String::new(),
         mishaps => format!(", on a Redis that does not lose the lock in {mishaps}"),

@@ -154,7 +154,7 @@ impl Picture {
     /// Adds a row with the numbers of the answer's deciding lines at their times.
     fn moments(&mut self, record: &RunRecord) {
         let mut row = vec![(' ', Style::new()); self.scale.cells];
-        let parts = verdicts::numbered(record);
+        let parts = verdicts::shown(record);
         for one in parts.iter().flat_map(|(_, lines)| lines) {
             let Some(mut cell) = one.at_ns.and_then(|at_ns| self.scale.cell(at_ns)) else {
                 continue;

@@ -6,7 +6,7 @@ use picklock_verdicts::record::RunRecord;
 use super::line::{BAD, FAINT, Line, STRONG, WARN, style, style_of_party};
 use crate::cell_status::{overall, verdict_line};
 use crate::matrix::NOT_APPLICABLE;
-use crate::problem::{Problem, problems};
+use crate::problem::{Numbered, Problem, numbered, problems};
 
 /// Minimum width for a separate column of causes.
 const MIN_WIDTH_FOR_CAUSES: usize = 93;
@@ -14,43 +14,16 @@ const PROPERTY_COLUMN: usize = 2;
 const STATUS_COLUMN: usize = 12;
 const CAUSE_COLUMN: usize = 30;
 
-/// Maximum number of problems in an answer, and of deciding lines for each problem after the first.
+/// Maximum number of problems in an answer.
 const MAX_PROBLEMS: usize = 3;
-const LINES_OF_FURTHER_PROBLEM: usize = 3;
 
 /// Column in which the text of a deciding line begins, after its number.
 const LINE_COLUMN: usize = 5;
 
-/// A deciding line with the number that the timeline shows at its time.
-pub(super) struct Numbered<'a> {
-    pub(super) number: usize,
-    pub(super) at_ns: Option<u64>,
-    line: &'a str,
-}
-
-/// Returns the problems that the answer names, each with its deciding lines. The lines are numbered consecutively.
-pub(super) fn numbered(record: &RunRecord) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
-    let mut number = 0;
-    let problems = problems(&record.verdicts).into_iter().take(MAX_PROBLEMS);
-    let mut parts = Vec::new();
-    for (index, problem) in problems.enumerate() {
-        let deciding = problem.deciding().into_iter();
-        let most = if index == 0 {
-            usize::MAX
-        } else {
-            LINES_OF_FURTHER_PROBLEM
-        };
-        let lines = deciding.take(most).map(|deciding| {
-            number += 1;
-            Numbered {
-                number,
-                at_ns: deciding.at_ns,
-                line: deciding.line,
-            }
-        });
-        let lines = lines.collect();
-        parts.push((problem, lines));
-    }
+/// Returns the problems that the answer names, each with its numbered lines.
+pub(super) fn shown(record: &RunRecord) -> Vec<(Problem<'_>, Vec<Numbered<'_>>)> {
+    let mut parts = numbered(&record.verdicts);
+    parts.truncate(MAX_PROBLEMS);
     parts
 }
 
@@ -103,7 +76,7 @@ fn row(property: Property, verdict: &Verdict, width: usize, meaning_column: usiz
 pub(super) fn answer(record: &RunRecord, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut known_fault = None;
-    for (problem, deciding) in numbered(record) {
+    for (problem, deciding) in shown(record) {
         let fault = problem.last_fault().filter(|it| known_fault != Some(*it));
         known_fault = fault.or(known_fault);
         let fault = fault.map(|fault| fault.line);

@@ -150,6 +150,31 @@ fn money_requires_a_lock_safe_from_clients() {
     );
 }
 
+/// Both locks fail when a client outlives its lease, so the scenario does not rank them. The stock was damaged anyway.
+#[test]
+fn damage_in_a_scenario_that_is_not_counted_rules_a_lock_out() {
+    let outlived = (Family::Clients, OVERLAP, Cause::OutlivedLease);
+    let mut cells = tested("set-nx-px", &[outlived]);
+    let stolen = (Family::Network, OVERLAP, Cause::StolenRelease);
+    cells.extend(tested("get-then-del", &[outlived, stolen]));
+    let card = scorecard(cells.clone());
+    assert_eq!(card.unscored, ["clients"]);
+    let (choice, words) = advice(&card, Purpose::Money);
+    assert!(
+        matches!(choice, Choice::NoneFits { closest } if closest == "set-nx-px"),
+        "{words}"
+    );
+    // A lock without damage in that scenario is recommended, and the scenario counts again.
+    cells.extend(tested("fenced", &[]));
+    let card = scorecard(cells);
+    assert!(card.unscored.is_empty());
+    let (choice, words) = advice(&card, Purpose::Money);
+    assert!(
+        matches!(choice, Choice::Lock { lock, unfit: 2, .. } if lock == "fenced"),
+        "{words}"
+    );
+}
+
 #[test]
 fn cron_job_takes_the_cheapest_lock_without_own_fault() {
     let card = scorecard(three());

@@ -41,14 +41,12 @@ fn matrix_shows_fault_and_confidence() {
 }
 
 #[test]
-fn grant_and_end_of_lease_have_numbers_in_story_and_timeline() {
+fn deciding_lines_have_numbers_in_order_of_time() {
     let page = page(&runs::matrix(&["set-nx-px"], &["gc-pause"], 1)).unwrap();
     let story = between(&page, "<ol class=\"story\">", "</ol>");
-    let numbered = story
-        .split("<li")
-        .filter(|it| it.contains("class=\"deciding\""));
-    let texts = numbered.map(|it| between(it, "<span>", "</span>").to_owned());
-    let texts: Vec<String> = texts.collect();
+    let lines: Vec<&str> = story.split("<li").skip(1).collect();
+    let text = |line: &&str| between(line, "<span>", "</span>").to_owned();
+    let texts: Vec<String> = lines.iter().map(text).collect();
     let steps = [
         " got the lock",
         "the lease of client ",
@@ -59,13 +57,17 @@ fn grant_and_end_of_lease_have_numbers_in_story_and_timeline() {
     for step in steps {
         assert!(rest.any(|text| text.contains(step)), "{step}: {texts:#?}");
     }
-    // The numbers count the lines, each of which has the time at which the timeline draws its number.
-    let numbers: Vec<&str> = story.split("data-at=\"").skip(1).collect();
-    let numbers = numbers.iter().filter(|it| it.contains("data-number"));
-    let numbers: Vec<usize> = numbers
-        .map(|it| between(it, "data-number=\"", "\"").parse().unwrap())
+    let times = lines.iter().filter(|it| it.contains("data-at"));
+    let times: Vec<u64> = times
+        .map(|it| between(it, "data-at=\"", "\"").parse().unwrap())
         .collect();
-    assert_eq!(numbers, Vec::from_iter(1..=texts.len()));
+    assert!(times.is_sorted(), "{times:?}");
+    // The numbers count the deciding lines, as those of the terminal do.
+    let numbered: Vec<&&str> = lines.iter().filter(|it| it.contains("deciding")).collect();
+    let number = |line: &&&str| between(line, "data-number=\"", "\"").parse().unwrap();
+    let numbers: Vec<usize> = numbered.iter().map(number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert!(numbered[0].contains(" still held it"), "{}", numbered[0]);
 }
 
 #[test]
