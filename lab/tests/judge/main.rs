@@ -33,6 +33,7 @@ mod line;
 mod overlaps;
 mod progress;
 mod renewal;
+mod reported_lease;
 mod settled;
 mod tokens;
 mod verdicts;

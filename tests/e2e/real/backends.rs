@@ -139,8 +139,8 @@ fn alone_in(backend: BackendName) -> Exclusive {
     Exclusive::take(&format!("table-{backend}"))
 }
 
-/// Outside the longer tier, each of these locks runs through every sixteenth scenario, and every fourth scenario has one
-/// of them. Careful and careless locks alternate.
+/// Outside the longer tier, each of these locks runs through every sixteenth scenario, and every fourth scenario has
+/// one of them. Careful and careless locks alternate.
 const SOME_LOCKS: [&str; 4] = ["set-nx-px", "setnx-expire", "redlock", "fenced"];
 
 /// Returns the scenarios that need neither five hundred processes nor three Sentinels, which the simulation lacks;

@@ -64,8 +64,8 @@ impl Evidence<'_> {
         reason.map_or(judgement, Judgement::Unknown)
     }
 
-    /// Returns `Unknown` instead of a violation in which a client outlived a lease that was not renewed, or of whose end
-    /// it did not hear, perhaps only because of the machine.
+    /// Returns `Unknown` instead of a violation in which a client outlived its lease, if perhaps only the machine kept
+    /// the lock from renewing the lease or from reporting its end.
     fn correct_for_renewals(&self, judgement: Judgement) -> Judgement {
         let Judgement::Violated { first, .. } = &judgement else {
             return judgement;

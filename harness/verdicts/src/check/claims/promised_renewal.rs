@@ -30,7 +30,7 @@ fn is_own_name(key: &KeyName) -> bool {
 pub(in crate::check) struct MissedRenewal {
     /// When the key expired on its quorum.
     pub(in crate::check) at_ns: u64,
-    /// For how long the machine delayed the client or a server since the last renewal, until the lock was heard again, if
+    /// For how long the machine delayed the client or a server since the last renewal, until the end of the silence, if
     /// only that excuses the loss, in milliseconds. `None` if nothing excuses it.
     pub(in crate::check) delayed_ms: Option<u64>,
 }
@@ -146,8 +146,8 @@ fn is_silent_for_faults(
     })
 }
 
-/// Returns `true` if a silence is longer than `excused_ns` says for the time from the request to the end of the silence,
-/// or to the beginning of a fault within it.
+/// Returns `true` if a silence is longer than `excused_ns` says for the time from the request to the end of the
+/// silence, or to the beginning of a fault within it.
 fn is_longer_than(
     timeline: &Timeline<'_>,
     hold: &Hold,
@@ -176,8 +176,8 @@ pub(in crate::check) struct UnreportedLoss {
     pub(in crate::check) delayed_ms: Option<u64>,
 }
 
-/// Returns whether the lock never reported to this holder that its lease had ended, although another client was inside
-/// since `since_ns`. Only faults that stop the holder or change its clock excuse that, because a client that cannot
+/// Returns a finding if the lock never reported to this holder that its lease had ended, although another client was
+/// inside since `since_ns`. Only faults that stop the holder or change its clock excuse that, because a client that cannot
 /// reach its servers can still compute when its lease ends. Returns `None` if the loss was reported, or if such a fault
 /// excuses the silence.
 pub(in crate::check) fn unreported_loss(
