@@ -220,7 +220,8 @@ fn unexpected_pass_fails() {
     insta::assert_snapshot!(terminal(&decision), @"
     ✘ redlock × calm × sim: unexpected pass
       lease held, expected violated: race
-      = help: an expected violation did not occur: either the fault had no effect, or the lock kept the others out for longer than its lease (then find out why), or it cannot be broken like this any more (then change the expectation)
+      = help: an expected violation did not occur: either the fault had no effect, or the lock kept the others out for longer than its lease (then find out why), or it cannot be broken like this any more
+        (then change the expectation)
       reproduce: picklock scenario calm --impl redlock --backend sim --seed 1
 
     ✘ gate failed: 1 finding in 2 cells, 2 runs, 2 expectations

@@ -177,9 +177,9 @@ pub(in crate::check) struct UnreportedLoss {
 }
 
 /// Returns a finding if the lock never reported to this holder that its lease had ended, although another client was
-/// inside since `since_ns`. Only faults that stop the holder or change its clock excuse that, because a client that cannot
-/// reach its servers can still compute when its lease ends. Returns `None` if the loss was reported, or if such a fault
-/// excuses the silence.
+/// inside since `since_ns`. Only faults that stop the holder or change its clock excuse that, because a client that
+/// cannot reach its servers can still compute when its lease ends. Returns `None` if the loss was reported, or if
+/// such a fault excuses the silence.
 pub(in crate::check) fn unreported_loss(
     timeline: &Timeline<'_>,
     hold: &Hold,
