@@ -12,8 +12,10 @@ use crate::responsibility::{Blame, Party};
 /// Maximum number of lines that a report shows as the deciding ones.
 const MAX_DECIDING: usize = 4;
 
-/// Maximum number of lines with numbers for each problem after the first.
-const LINES_OF_FURTHER_PROBLEM: usize = 3;
+/// Maximum number of lines with numbers for the first two problems together, so that a run fits on a screen. The second
+/// and each further one have at least [`MIN_LINES_OF_FURTHER_PROBLEM`].
+const MAX_LINES: usize = 5;
+const MIN_LINES_OF_FURTHER_PROBLEM: usize = 2;
 
 /// Number of last lines that are shown if a record does not name the deciding lines.
 const LAST_LINES: usize = 3;
@@ -57,8 +59,9 @@ pub(crate) fn numbered(verdicts: &Verdicts) -> Vec<(Problem<'_>, Vec<Numbered<'_
     let mut parts = Vec::new();
     for problem in problems(verdicts) {
         let lines: Vec<Deciding<'_>> = problem.deciding().into_iter().take(most).collect();
+        let rest = MAX_LINES.saturating_sub(lines.len());
+        most = rest.clamp(MIN_LINES_OF_FURTHER_PROBLEM, most);
         parts.push((problem, lines));
-        most = LINES_OF_FURTHER_PROBLEM;
     }
     let lines = parts
         .iter()

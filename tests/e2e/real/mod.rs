@@ -74,6 +74,11 @@ mod verdicts;
 mod web_servers;
 mod workflow;
 
+/// Returns `true` if the tests run in CI, where every program is installed.
+fn is_ci() -> bool {
+    std::env::var_os("CI").is_some_and(|value| !value.is_empty())
+}
+
 /// Returns `true` in the longer tier (`scripts/test --long`), in which tables and series are complete.
 fn is_long() -> bool {
     std::env::var_os("PICKLOCK_LONG").is_some()

@@ -279,7 +279,7 @@ fn from_green_to_red(
     // The page unpacks the story when a cell is opened.
     assert!(page.contains("stolen-release"), "the violation is missing");
     assert!(
-        comment.contains("DEL that worker"),
+        comment.contains("DEL that client"),
         "the story is missing:\n{comment}"
     );
     // The run in the message can be inspected and repeated in the directory of the artefacts.
