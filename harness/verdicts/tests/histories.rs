@@ -347,3 +347,11 @@ fn key_change_by_an_unknown_worker_or_node_is_an_error() {
         assert!(line, "{error}");
     }
 }
+
+#[test]
+fn headline_of_a_leak_counts_the_permits_that_were_left() {
+    let name = "lost-reply-and-a-leaked-permit";
+    let verdicts = judged(name, &histories()[name]);
+    let summary = &verdicts[&Property::Progress].summary;
+    assert!(summary.contains("only 1 of 2 permits"), "{summary}");
+}
