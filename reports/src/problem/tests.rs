@@ -222,19 +222,39 @@ fn nothing_violated_is_no_problem() {
     assert!(problems(&Verdicts::new()).is_empty());
 }
 
+/// Returns a violation with a deciding line at each of these times.
+fn timed(cause: Cause, times: &[&str]) -> Verdict {
+    let mut verdict = violated(cause, &vec![1; times.len()]);
+    verdict.story = times
+        .iter()
+        .map(|time| format!("{time} s  event"))
+        .collect();
+    for (moment, place) in verdict.moments.iter_mut().zip(1..) {
+        moment.at_ns = place;
+    }
+    verdict
+}
+
+#[test]
+fn two_problems_share_five_numbered_lines() {
+    let counted = |of_lock: &[&str], of_client: &[&str]| {
+        let verdicts = Verdicts::from([
+            (Property::Exclusion, timed(Cause::OutlivedLease, of_client)),
+            (Property::Ownership, timed(Cause::StolenRelease, of_lock)),
+        ]);
+        let numbered = numbered(&verdicts);
+        numbered
+            .iter()
+            .map(|(_, lines)| lines.len())
+            .collect::<Vec<_>>()
+    };
+    let three = ["1.001", "1.002", "1.003"];
+    assert_eq!(counted(&three, &three), [3, 2]);
+    assert_eq!(counted(&three[..2], &three), [2, 3]);
+}
+
 #[test]
 fn numbers_are_in_order_of_time_over_all_problems() {
-    let timed = |cause, times: &[&str]| {
-        let mut verdict = violated(cause, &vec![1; times.len()]);
-        verdict.story = times
-            .iter()
-            .map(|time| format!("{time} s  event"))
-            .collect();
-        for (moment, place) in verdict.moments.iter_mut().zip(1..) {
-            moment.at_ns = place;
-        }
-        verdict
-    };
     let verdicts = Verdicts::from([
         // The client's fault is earlier, and its last line is a line of the other problem.
         (
