@@ -1,6 +1,6 @@
 //! `half-quorum`: redlock on four nodes that accepts two of them.
 //!
-//! Two halves need not have a node in common (L10: node-redlock#313, even numbers of nodes). Caught by `lease`, cause
+//! Two halves need not have a node in common (L10: an even number of nodes, RedLock.net#29). Caught by `lease`, cause
 //! `unbacked-grant`, when the network splits the nodes between two clients.
 
 use crate::locks::redlock::{OPTIONS, Redlock, Rules};
