@@ -133,7 +133,7 @@ mod tests {
             deadline_ns: end_ns,
             earliest_deadline_ns: end_ns,
             leases: Vec::new(),
-            possible_leases: Vec::new(),
+            possible_leases: Default::default(),
             lease_reported: true,
             lease_observed: false,
             could_wait: false,

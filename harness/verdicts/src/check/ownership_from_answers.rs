@@ -38,9 +38,12 @@ pub(super) fn foreign_takings(
     timeline: &Timeline<'_>,
 ) -> (Vec<ForeignTaking>, bool) {
     let (mut foreign, mut in_doubt) = (Vec::new(), false);
+    let (holds, capacity) = (timeline.holds(), timeline.history().header.capacity);
+    let mut newer_from = 0;
     for claim in claims {
-        let capacity = timeline.history().header.capacity;
-        let Some(owner) = claim.owner(timeline.holds(), capacity) else {
+        // A hold that did not begin later than the releasing hold was not provably granted later.
+        newer_from = first_began_after(holds, claim.begin_ns, newer_from);
+        let Some(owner) = claim.owner(&holds[newer_from..], capacity) else {
             continue;
         };
         let had_two_masters = |fault: &FaultSpan<'_>| {
@@ -86,17 +89,27 @@ impl ReleaseClaim {
     }
 
     /// Returns the last hold that owned the lock when the release's last command was sent, or `None` if only the
-    /// releasing hold did. `holds` must be in the order in which they began.
-    fn owner<'a>(&self, holds: &'a [Hold], capacity: u32) -> Option<&'a Hold> {
-        // A hold that did not begin later than the releasing hold was not provably granted later.
-        let from = holds.partition_point(|hold| hold.begin_ns <= self.begin_ns);
-        let to = holds.partition_point(|hold| hold.begin_ns < self.took_effect_ns);
-        let newer = holds.get(from..to)?.iter();
-        newer.rev().find(|hold| {
+    /// releasing hold did. `newer` are the holds that began later than the releasing hold, in the order in which they
+    /// began.
+    fn owner<'a>(&self, newer: &'a [Hold], capacity: u32) -> Option<&'a Hold> {
+        let mut begun = newer.iter();
+        let begun = begun.position(|hold| hold.begin_ns >= self.took_effect_ns);
+        let newer = &newer[..begun.unwrap_or(newer.len())];
+        newer.iter().rev().find(|hold| {
             (hold.lock, hold.op != self.op) == (self.lock, true)
                 && self.weight.saturating_add(hold.weight) > capacity
                 && hold.follows_grants_before_ns > self.begin_ns
                 && hold.end_ns > self.took_effect_ns
         })
     }
+}
+
+/// Returns the index of the first hold that began after `at_ns`. `holds` must be in the order in which they began. The
+/// search starts at `near`, because the next release is mostly that of a hold which began at nearly the same time.
+fn first_began_after(holds: &[Hold], at_ns: u64, near: usize) -> usize {
+    let later = holds[..near].iter().rev();
+    let later = later.take_while(|hold| hold.begin_ns > at_ns).count();
+    let earlier = holds[near..].iter();
+    let earlier = earlier.take_while(|hold| hold.begin_ns <= at_ns).count();
+    near - later + earlier
 }

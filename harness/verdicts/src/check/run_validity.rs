@@ -200,7 +200,7 @@ fn have_competed(mut attempts: Vec<(u32, u64, u64)>) -> bool {
 /// client had sent a command before the holder left.
 pub(super) fn no_competitor_was_ready(timeline: &Timeline<'_>) -> Option<InconclusiveReason> {
     let history = timeline.history();
-    let first_commands: Vec<(usize, u64)> = (history.events.iter())
+    let first_commands: Vec<(usize, u64)> = (timeline.run_events().iter())
         .filter_map(|event| match event.what {
             EventKind::SlowStart {
                 worker, until_ns, ..

@@ -6,7 +6,7 @@ use crate::history::{Event, EventKind, History};
 
 use super::attempt::Attempt;
 use super::fault::{FaultSpan, breaks_leases};
-use super::lease::{Lease, overlap};
+use super::lease::{Lease, Leases, overlap};
 use super::nanoseconds::ns_from_ms;
 use super::step::{HoldEnd, Step};
 use super::tracker::{AttemptTracker, UnderWay};
@@ -45,9 +45,9 @@ pub struct Hold {
     /// The periods in which the lease certainly ran according to the reports that the client received: usually one;
     /// none if the grant arrived after its lease; several if an extension arrived after the end of the lease. No period
     /// ends later than `end_ns` or than the deadline of the latest report.
-    pub leases: Vec<Lease>,
+    pub leases: Leases,
     /// The periods in which the lease may have run. They contain `leases`.
-    pub possible_leases: Vec<Lease>,
+    pub possible_leases: Leases,
     /// Whether the lock reported the deadline itself. If not, it is computed from the TTL.
     pub lease_reported: bool,
     /// Whether the lock reported no validity, but the key history of a single node shows when its lease began.

@@ -1,5 +1,7 @@
 //! The periods in which the lease of a hold ran.
 
+use smallvec::SmallVec;
+
 /// A period in which a lease ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
@@ -8,6 +10,9 @@ pub struct Lease {
     /// The deadline, or the end of the hold. Never earlier than `from_ns`; equal to it if the hold has no length.
     pub until_ns: u64,
 }
+
+/// Periods in chronological order. Most holds have one, which needs no allocation.
+pub type Leases = SmallVec<[Lease; 1]>;
 
 /// Returns `true` if two periods, each given as `(from, to)`, overlap.
 ///
@@ -29,7 +34,7 @@ impl Lease {
     }
 
     /// Returns the lease of a grant that arrived at `at_ns`. The list is empty if the lease had expired by then.
-    pub(super) fn started(at_ns: u64, deadline_ns: u64) -> Vec<Lease> {
+    pub(super) fn started(at_ns: u64, deadline_ns: u64) -> Leases {
         let lease = (deadline_ns > at_ns).then_some(Lease {
             from_ns: at_ns,
             until_ns: deadline_ns,
@@ -40,12 +45,7 @@ impl Lease {
     /// Applies a report that was written at `report_window_ns` and arrived at `at_ns`: the lease ends at
     /// `deadline_ns`. This can be earlier than the previous deadline, and even earlier than now. A lease that had
     /// expired when the report was written starts again when the report arrives.
-    pub(super) fn moved(
-        leases: &mut Vec<Lease>,
-        report_window_ns: u64,
-        at_ns: u64,
-        deadline_ns: u64,
-    ) {
+    pub(super) fn moved(leases: &mut Leases, report_window_ns: u64, at_ns: u64, deadline_ns: u64) {
         while leases.last().is_some_and(|last| last.from_ns > deadline_ns) {
             leases.pop();
         }

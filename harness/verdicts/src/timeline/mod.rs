@@ -33,7 +33,7 @@ pub(crate) mod work_count;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use crate::history::History;
+use crate::history::{Event, EventKind, History};
 
 pub use acquired_places::AcquiredPlaces;
 pub use attempt::Attempt;
@@ -44,7 +44,7 @@ pub use fault::{
 };
 pub(crate) use hold::HoldReader;
 pub use hold::{Hold, LeasePhase, LeaseState};
-pub use lease::{Lease, overlap};
+pub use lease::{Lease, Leases, overlap};
 pub(crate) use nanoseconds::EXPIRY_SLACK_NS;
 pub use nanoseconds::{is_rounded_up, ms_from_ns, ns_from_ms};
 pub use operation::{Operation, OperationKind, OperationOutcome, each_operation};
@@ -56,6 +56,7 @@ pub use tracker::{AttemptTracker, UnderWay};
 #[derive(Debug)]
 pub struct Timeline<'a> {
     history: &'a History,
+    run_events: OnceCell<Vec<&'a Event>>,
     operations: OnceCell<Vec<Operation>>,
     holds: OnceCell<Vec<Hold>>,
     faults: OnceCell<Vec<FaultSpan<'a>>>,
@@ -67,6 +68,7 @@ impl<'a> Timeline<'a> {
     pub fn new(history: &'a History) -> Self {
         Timeline {
             history,
+            run_events: OnceCell::new(),
             operations: OnceCell::new(),
             holds: OnceCell::new(),
             faults: OnceCell::new(),
@@ -82,6 +84,18 @@ impl<'a> Timeline<'a> {
     /// Returns the time of the last event, in nanoseconds since the run began.
     pub fn end_ns(&self) -> u64 {
         self.history.events.last().map_or(0, |event| event.at_ns)
+    }
+
+    /// Returns the events that are neither about an attempt nor about a key: those of faults, of stalls, and of the run
+    /// itself. They are few, so that searching them takes no time.
+    pub(crate) fn run_events(&self) -> &[&'a Event] {
+        self.run_events.get_or_init(|| {
+            let is_of_run = |event: &&Event| {
+                event.what.attempt().is_none()
+                    && !matches!(event.what, EventKind::KeyChanged { .. })
+            };
+            self.history.events.iter().filter(is_of_run).collect()
+        })
     }
 
     /// Returns all requests with their answers, in the order in which they ended.

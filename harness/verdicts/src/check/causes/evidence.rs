@@ -40,10 +40,11 @@ pub(in crate::check) struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     pub fn new(history: &'a History) -> Self {
+        let timeline = Timeline::new(history);
         Evidence {
             history,
-            timeline: Timeline::new(history),
-            stall_correction: StallCorrection::from_history(history),
+            stall_correction: StallCorrection::new(&timeline),
+            timeline,
             foreign_takings: OnceCell::new(),
             hold_indices: OnceCell::new(),
             key_history: OnceCell::new(),

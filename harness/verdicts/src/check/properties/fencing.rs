@@ -47,6 +47,9 @@ pub(in crate::check) struct Fencing;
 /// The checker reports only the first; charts show all of them.
 pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
     let holds = timeline.holds();
+    if increase_as_they_arrived(holds) {
+        return Vec::new();
+    }
     let by_key = |time: fn(&Hold) -> u64| {
         let mut keys: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
         for hold in holds {
@@ -76,6 +79,18 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
         })
     });
     stale.collect()
+}
+
+/// Returns `true` if the tokens of each lock increase in the order in which the grants arrived. Then every token is
+/// higher than all tokens that it is compared with, because their holds began earlier. `holds` must be in the order in
+/// which they began.
+fn increase_as_they_arrived(holds: &[Hold]) -> bool {
+    let mut highest: HashMap<u32, u64> = HashMap::new();
+    let mut tokens = (holds.iter()).filter_map(|hold| Some((hold.lock, hold.fence?)));
+    tokens.all(|(lock, token)| {
+        let earlier = highest.insert(lock, token);
+        earlier.is_none_or(|earlier| earlier < token)
+    })
 }
 
 impl Checker for Fencing {

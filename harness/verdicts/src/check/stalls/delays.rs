@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{EventKind, History};
-use crate::timeline::ns_from_ms;
+use crate::timeline::{Timeline, ns_from_ms};
 
 use crate::check::stalls::harness_stall::HarnessStall;
 use crate::check::stalls::stall::Stall;
@@ -90,13 +90,13 @@ pub(in crate::check) struct Delays {
 
 impl Delays {
     /// Returns the delays of a history, or `None` if the harness lost no time.
-    pub(in crate::check) fn from_history(history: &History) -> Option<Self> {
-        let stalls: Vec<(u64, u64)> = (history.events.iter())
+    pub(in crate::check) fn new(timeline: &Timeline<'_>) -> Option<Self> {
+        let stalls: Vec<(u64, u64)> = (timeline.run_events().iter())
             .filter_map(|event| HarnessStall::from_event(event).map(HarnessStall::span))
             .collect();
         let mut all: Vec<(u64, u64)> = Vec::new();
         let mut own: BTreeMap<usize, Vec<(u64, u64)>> = BTreeMap::new();
-        for event in &history.events {
+        for event in timeline.run_events() {
             if let EventKind::FaultFired {
                 took_ms, waiting, ..
             } = event.what

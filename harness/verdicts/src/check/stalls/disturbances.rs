@@ -69,7 +69,7 @@ impl Disturbances {
         };
         let mut stalls = Vec::new();
         let mut cpu_waits = vec![Vec::new(); history.header.workers];
-        for event in &history.events {
+        for event in timeline.run_events() {
             stalls.extend(HarnessStall::from_event(event).map(HarnessStall::span));
             stalls.extend(Stall::from_event(event).map(|stall| (stall.from_ns, stall.until_ns)));
             if let Some((worker, since_ns)) = cpu_wait(event)

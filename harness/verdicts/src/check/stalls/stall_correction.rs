@@ -24,7 +24,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{EventKind, History};
-use crate::timeline::{Attempt, AttemptTracker, Hold, Step, ms_from_ns, overlap};
+use crate::timeline::{Attempt, AttemptTracker, Hold, Step, Timeline, ms_from_ns, overlap};
 
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::stalls::delays::{Delays, stalled_ns};
@@ -87,13 +87,11 @@ struct ActiveHold {
 
 impl StallCorrection {
     /// Returns the shortened holds of a history, or `None` if the machine lost no time that could lengthen a hold.
-    pub(in crate::check) fn from_history(history: &History) -> Option<StallCorrection> {
-        let stalls: Vec<Stall> = history
-            .events
-            .iter()
-            .filter_map(Stall::from_event)
-            .collect();
-        let delays = Delays::from_history(history);
+    pub(in crate::check) fn new(timeline: &Timeline<'_>) -> Option<StallCorrection> {
+        let history = timeline.history();
+        let run_events = timeline.run_events().iter().copied();
+        let stalls: Vec<Stall> = run_events.filter_map(Stall::from_event).collect();
+        let delays = Delays::new(timeline);
         if delays.is_none() && stalls.is_empty() {
             return None;
         }
