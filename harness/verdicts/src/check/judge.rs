@@ -13,13 +13,13 @@ use super::story::{kept_out_without_expiry, story, unserved};
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::check::causes::cause::cause;
 use crate::check::causes::evidence::Evidence;
-use crate::timeline::{AttemptTracker, HoldReader};
+use crate::timeline::{AttemptTracker, HoldReader, is_of_run};
 
 /// Judges a history. Returns one verdict for each property.
 pub fn judge(history: &History) -> Verdicts {
     let evidence = Evidence::new(history);
     let (judgements, mut invalid) = check(&evidence);
-    let correction = evidence.stall_correction.as_ref();
+    let correction = evidence.stall_correction();
     let late_injection = correction.and_then(|correction| correction.late_injection(history));
     invalid.reasons.extend(late_injection);
     invalid
@@ -42,15 +42,19 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let mut checkers = Checkers::new(&history.header);
     let mut run_validity = RunValidity::new(&history.header);
     let mut tracker = AttemptTracker::new(history.header.workers);
-    let mut holds = HoldReader::default();
+    // All holds are needed for `claims`, which are judged by the key history, and if a property may be violated.
+    let mut holds = (history.header.key_history).then(HoldReader::default);
     let mut keys = history.header.key_history.then(KeyTable::default);
+    let mut run_events = Vec::new();
     let mut end_ns = 0;
     for event in &history.events {
         end_ns = event.at_ns;
         let followed = tracker.event(event, |attempt, step| {
             run_validity.step(event.at_ns, attempt, step);
             checkers.step(event.at_ns, attempt, step);
-            holds.step(event, attempt, step);
+            if let Some(holds) = &mut holds {
+                holds.step(event, attempt, step);
+            }
         });
         // About every second event reports a changed key. Only the checkers use these events.
         if matches!(event.what, EventKind::KeyChanged { .. }) {
@@ -60,6 +64,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         } else if !followed {
             run_validity.event(event);
             checkers.event(event);
+            run_events.extend(is_of_run(event).then_some(event));
         } else if matches!(event.what, EventKind::AcquireFailed { .. }) {
             // A step does not have the message of a failed request.
             run_validity.event(event);
@@ -72,7 +77,10 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let invalid = run_validity.result(end_ns, tracker.under_way());
     // Free the attempts of a long history first, because the following steps need as much memory.
     drop(tracker);
-    evidence.timeline.set_holds(holds.finish(history));
+    evidence.timeline.set_run_events(run_events);
+    if let Some(holds) = holds {
+        evidence.timeline.set_holds(holds.finish(history));
+    }
     (checkers.finish(&evidence.timeline), invalid)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! [`judge`] reads a history once. Each event becomes a [`Step`](crate::timeline::Step) of the attempt that it
 //! concerns, and goes to every checker in the table in `properties`, which has one file per property. Besides the
-//! findings, holds and faults, memory is proportional to the number of attempts in progress, not to the length of the
-//! history.
+//! findings and faults, memory is proportional to the number of attempts in progress, not to the length of the history,
+//! unless two holds of a lock may have overlapped, or there is a key history: then all holds are listed.
 //!
 //! Checkers return findings: an observation, and the attempts, keys and times that prove it. A finding is explained
 //! afterwards. `causes::evidence` looks up the attempts, keys and commands that it names, `causes::cause` decides its
@@ -32,6 +32,7 @@ mod sales;
 mod stalls;
 mod story;
 mod torn_reads;
+mod turns;
 mod undeclared_renewal;
 mod verdict;
 mod warning;

@@ -132,7 +132,7 @@ mod tests {
             first_deadline_ns: end_ns,
             deadline_ns: end_ns,
             earliest_deadline_ns: end_ns,
-            leases: Vec::new(),
+            leases: Default::default(),
             possible_leases: Default::default(),
             lease_reported: true,
             lease_observed: false,

@@ -38,6 +38,9 @@ pub(super) fn foreign_takings(
     timeline: &Timeline<'_>,
 ) -> (Vec<ForeignTaking>, bool) {
     let (mut foreign, mut in_doubt) = (Vec::new(), false);
+    if claims.is_empty() {
+        return (foreign, in_doubt);
+    }
     let (holds, capacity) = (timeline.holds(), timeline.history().header.capacity);
     let mut newer_from = 0;
     for claim in claims {
@@ -86,6 +89,11 @@ impl ReleaseClaim {
             sent_ns,
             took_effect_ns: last_command_ns.unwrap_or(sent_ns),
         })
+    }
+
+    /// Returns `true` if the release's last command had been sent by this time.
+    pub fn is_over(&self, at_ns: u64) -> bool {
+        self.took_effect_ns <= at_ns
     }
 
     /// Returns the last hold that owned the lock when the release's last command was sent, or `None` if only the

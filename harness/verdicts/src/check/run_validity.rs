@@ -21,8 +21,11 @@ pub(super) struct RunValidity {
     min_grants: u64,
     /// The requests for a lock that ended in an error.
     failed: Option<FailedRequests>,
-    /// The completed attempts: the key, the time of the request, and the end of the hold (or the refusal).
+    /// The completed attempts, until two that follow each other in this list have competed: the key, the time of the
+    /// request, and the end of the hold (or the refusal).
     attempts: Vec<(u32, u64, u64)>,
+    /// Whether two attempts have competed.
+    have_competed: bool,
     workers: usize,
     /// The last worker that got each tick, and whether any tick went to two workers.
     ticks: (BTreeMap<u64, usize>, bool),
@@ -76,9 +79,14 @@ impl RunValidity {
         self.grants += u64::from(step == Step::Begun);
         self.active_spans.step(at_ns, attempt, step);
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
-        if matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone) && !over_already {
-            self.attempts
-                .push((attempt.lock, attempt.acquire_ns, at_ns));
+        let is_over = matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone);
+        if is_over && !over_already && !self.have_competed {
+            let attempt = (attempt.lock, attempt.acquire_ns, at_ns);
+            let meets = |last: &(u32, u64, u64)| {
+                last.0 == attempt.0 && attempt.1 < last.2 && last.1 < attempt.2
+            };
+            self.have_competed = self.attempts.last().is_some_and(meets);
+            self.attempts.push(attempt);
         }
     }
 
@@ -174,7 +182,7 @@ impl RunValidity {
             reasons.push(InconclusiveReason::TooFewClients { died, left });
         }
         // Clients that run the job of one tick compete for it, although their attempts need not meet.
-        if !self.ticks.1 && !have_competed(self.attempts) {
+        if !self.ticks.1 && !self.have_competed && !have_competed(self.attempts) {
             reasons.push(InconclusiveReason::NobodyCompeted);
         }
         InvalidRun { reasons, is_void }

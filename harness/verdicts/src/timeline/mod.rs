@@ -52,6 +52,11 @@ pub use step::{AcquireFailure, HoldEnd, Step};
 pub(crate) use token::{are_related, is_distinctive, names_token};
 pub use tracker::{AttemptTracker, UnderWay};
 
+/// Returns `true` if the event is neither about an attempt nor about a key.
+pub(crate) fn is_of_run(event: &Event) -> bool {
+    event.what.attempt().is_none() && !matches!(event.what, EventKind::KeyChanged { .. })
+}
+
 /// A history as operations, holds and faults. Each part is computed on first use and cached.
 #[derive(Debug)]
 pub struct Timeline<'a> {
@@ -90,12 +95,14 @@ impl<'a> Timeline<'a> {
     /// itself. They are few, so that searching them takes no time.
     pub(crate) fn run_events(&self) -> &[&'a Event] {
         self.run_events.get_or_init(|| {
-            let is_of_run = |event: &&Event| {
-                event.what.attempt().is_none()
-                    && !matches!(event.what, EventKind::KeyChanged { .. })
-            };
-            self.history.events.iter().filter(is_of_run).collect()
+            let events = self.history.events.iter();
+            events.filter(|event| is_of_run(event)).collect()
         })
+    }
+
+    /// Sets the result of [`Timeline::run_events`], for a caller that has already computed it.
+    pub(crate) fn set_run_events(&self, events: Vec<&'a Event>) {
+        self.run_events.get_or_init(|| events);
     }
 
     /// Returns all requests with their answers, in the order in which they ended.

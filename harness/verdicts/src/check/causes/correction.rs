@@ -20,7 +20,7 @@ impl Evidence<'_> {
             _ => self.correct_for_renewals(judgement),
         };
         let (Judgement::Violated { first, .. }, Some(correction)) =
-            (&judgement, &self.stall_correction)
+            (&judgement, self.stall_correction())
         else {
             return judgement;
         };

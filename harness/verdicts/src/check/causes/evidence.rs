@@ -30,8 +30,7 @@ use crate::timeline::{Hold, Lease, Timeline, overlap};
 pub(in crate::check) struct Evidence<'a> {
     pub history: &'a History,
     pub timeline: Timeline<'a>,
-    /// The holds as they would have been without stalls, or `None` if nothing stalled.
-    pub stall_correction: Option<StallCorrection>,
+    stall_correction: OnceCell<Option<StallCorrection>>,
     foreign_takings: OnceCell<Vec<ForeignTaking>>,
     /// Index of each attempt's hold in the list of holds.
     hold_indices: OnceCell<HashMap<u64, usize>>,
@@ -40,15 +39,21 @@ pub(in crate::check) struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     pub fn new(history: &'a History) -> Self {
-        let timeline = Timeline::new(history);
         Evidence {
             history,
-            stall_correction: StallCorrection::new(&timeline),
-            timeline,
+            timeline: Timeline::new(history),
+            stall_correction: OnceCell::new(),
             foreign_takings: OnceCell::new(),
             hold_indices: OnceCell::new(),
             key_history: OnceCell::new(),
         }
+    }
+
+    /// Returns the holds as they would have been without stalls, or `None` if nothing stalled.
+    pub fn stall_correction(&self) -> Option<&StallCorrection> {
+        let correction =
+            (self.stall_correction).get_or_init(|| StallCorrection::new(&self.timeline));
+        correction.as_ref()
     }
 
     /// Returns how this holder lost its key, although its lock promises renewal.
@@ -268,7 +273,7 @@ impl<'a> Evidence<'a> {
             .filter(|(first, second)| first.overlaps(second))
             .map(|pair| Sellers {
                 pair,
-                overlap_without_stalls: (self.stall_correction.as_ref())
+                overlap_without_stalls: (self.stall_correction())
                     .is_none_or(|correction| correction.overlap(pair.0, pair.1)),
             });
         let first = sellers.next()?;

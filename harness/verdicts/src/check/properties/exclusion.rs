@@ -14,12 +14,14 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::overlap::{self, PairFilter};
+use crate::check::turns::Turns;
 use crate::history::{Event, EventKind, Header};
-use crate::timeline::{Hold, Lease, Timeline};
+use crate::timeline::{Attempt, Hold, Lease, Step, Timeline};
 
-/// The checker. It uses the holds, and for a semaphore the probe after the run.
+/// The checker. It uses the holds if two of them may have overlapped, and for a semaphore the probe after the run.
 pub(in crate::check) struct Exclusion {
     capacity: u32,
+    turns: Turns,
     /// When a probe got more permits than the lock has, and how many it got.
     extra_permits: Option<(u64, u32)>,
 }
@@ -54,8 +56,13 @@ impl Checker for Exclusion {
     fn new(header: &Header) -> Self {
         Exclusion {
             capacity: header.capacity,
+            turns: Turns::new(header),
             extra_permits: None,
         }
+    }
+
+    fn step(&mut self, _: u64, attempt: &Attempt, step: Step) {
+        self.turns.step(attempt, step);
     }
 
     fn event(&mut self, event: &Event) {
@@ -70,7 +77,11 @@ impl Checker for Exclusion {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        let judgement = judge_holds(timeline.holds(), self.capacity, overlap::ALL_PAIRS);
+        let judgement = if self.turns.may_have_overlapped() {
+            judge_holds(timeline.holds(), self.capacity, overlap::ALL_PAIRS)
+        } else {
+            Judgement::Held
+        };
         let Some((at_ns, permits)) = self.extra_permits.filter(|_| judgement == Judgement::Held)
         else {
             return judgement;

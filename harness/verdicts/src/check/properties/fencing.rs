@@ -13,7 +13,7 @@ use crate::check::checker::Checker;
 use crate::check::description::Description;
 use crate::check::finding::{Judgement, Observation, StaleToken};
 use crate::history::Header;
-use crate::timeline::{Hold, Timeline};
+use crate::timeline::{Attempt, Hold, Step, Timeline};
 
 /// Times in ascending order, each with the highest token up to that time.
 #[derive(Debug, Default)]
@@ -39,17 +39,20 @@ impl HighestTokens {
     }
 }
 
-/// The checker. It uses only the holds.
-pub(in crate::check) struct Fencing;
+/// The checker. While the tokens of each lock increase in the order in which the grants arrived, every token is higher
+/// than all tokens that it is compared with, because their holds began earlier. It uses the holds only if that ends.
+pub(in crate::check) struct Fencing {
+    /// The latest token of each lock.
+    latest: Vec<Option<u64>>,
+    /// Whether some token may not have increased.
+    may_be_stale: bool,
+}
 
 /// Returns all tokens that were not higher than an earlier token, in the order in which they arrived.
 ///
 /// The checker reports only the first; charts show all of them.
 pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
     let holds = timeline.holds();
-    if increase_as_they_arrived(holds) {
-        return Vec::new();
-    }
     let by_key = |time: fn(&Hold) -> u64| {
         let mut keys: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
         for hold in holds {
@@ -81,18 +84,6 @@ pub fn stale_tokens(timeline: &Timeline<'_>) -> Vec<StaleToken> {
     stale.collect()
 }
 
-/// Returns `true` if the tokens of each lock increase in the order in which the grants arrived. Then every token is
-/// higher than all tokens that it is compared with, because their holds began earlier. `holds` must be in the order in
-/// which they began.
-fn increase_as_they_arrived(holds: &[Hold]) -> bool {
-    let mut highest: HashMap<u32, u64> = HashMap::new();
-    let mut tokens = (holds.iter()).filter_map(|hold| Some((hold.lock, hold.fence?)));
-    tokens.all(|(lock, token)| {
-        let earlier = highest.insert(lock, token);
-        earlier.is_none_or(|earlier| earlier < token)
-    })
-}
-
 impl Checker for Fencing {
     const DESCRIPTION: Description = Description {
         letter: 'F',
@@ -103,11 +94,39 @@ impl Checker for Fencing {
         page: include_str!("../../../explain/fencing.md"),
     };
 
-    fn new(_: &Header) -> Self {
-        Fencing
+    fn new(header: &Header) -> Self {
+        Fencing {
+            latest: vec![None; header.keys.len()],
+            may_be_stale: false,
+        }
+    }
+
+    fn step(&mut self, _: u64, attempt: &Attempt, step: Step) {
+        let token = match step {
+            Step::Begun => attempt.fence,
+            // A leader may get a new token with each permission to act.
+            Step::Acted => {
+                self.may_be_stale = true;
+                return;
+            }
+            _ => return,
+        };
+        let Some(token) = token else {
+            return;
+        };
+        match self.latest.get_mut(attempt.lock as usize) {
+            Some(latest) => self.may_be_stale |= latest.replace(token) >= Some(token),
+            // The header does not name this lock.
+            None => self.may_be_stale = true,
+        }
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
+        if !self.may_be_stale {
+            let has_tokens = self.latest.iter().any(Option::is_some);
+            let held = has_tokens.then_some(Judgement::Held);
+            return held.unwrap_or(Judgement::NotApplicable);
+        }
         if timeline.holds().iter().all(|hold| hold.fence.is_none()) {
             return Judgement::NotApplicable;
         }

@@ -47,6 +47,7 @@ use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
+use crate::check::turns::Turns;
 use crate::history::{Event, EventKind, Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate, Locks};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
@@ -57,8 +58,9 @@ pub(in crate::check) struct Ownership {
     key_history: bool,
     /// Why the key history of an observed run is incomplete, or `None` if it is complete.
     gap: Option<InconclusiveReason>,
-    /// Without key history, the releases that reported success.
+    /// Without key history, the releases that reported success after another client had got the lock.
     claims: Vec<ReleaseClaim>,
+    turns: Turns,
     /// The latest attempt of each worker.
     attempts: Vec<AttemptState>,
     /// The latest attempt of each worker, with the numbers of the keys that it has written.
@@ -358,6 +360,7 @@ impl Checker for Ownership {
         Ownership {
             key_history: header.key_history,
             names: header.keys.clone(),
+            turns: Turns::new(header),
             ..Ownership::default()
         }
     }
@@ -366,7 +369,11 @@ impl Checker for Ownership {
         if self.key_history {
             return self.record_step(at_ns, attempt, step);
         }
-        self.claims.extend(ReleaseClaim::from_step(attempt, step));
+        self.turns.step(attempt, step);
+        let claim = ReleaseClaim::from_step(attempt, step);
+        let may_be_foreign =
+            |claim: &ReleaseClaim| !self.turns.is_latest(attempt) || !claim.is_over(at_ns);
+        self.claims.extend(claim.filter(may_be_foreign));
     }
 
     fn event(&mut self, event: &Event) {

@@ -36,10 +36,13 @@ pub(in crate::check) fn unserved(evidence: &Evidence<'_>, refused: u64, failed: 
 /// Returns the remark on a holder that had the lock for longer than its lease only because its value, or the number of
 /// permits, never expires, or `None` if there was no such holder.
 pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Option<String> {
+    if !evidence.history.header.key_history {
+        return None;
+    }
     let due_ns = |hold: &Hold| hold.begin_ns.saturating_add(hold.ttl_ns);
     let holds = evidence.timeline.holds().iter();
     let mut outlasting = holds.filter(|hold| hold.end_ns > due_ns(hold)).peekable();
-    // Nearly all runs end here, without a key history.
+    // Nearly all runs end here.
     outlasting.peek()?;
     let spans = &evidence.key_history()?.spans;
     let never_expires = |hold: &&Hold| {
