@@ -13,8 +13,8 @@
 //! histories without crashes. It searches, whereas the checkers need a single pass.
 //!
 //! The times are seconds of the thread's CPU time. Memory is the growth of the process at its peak while it judges
-//! (`VmHWM` of `/proc/self/status`, which is reset first). The last lines are `checkers_ops_per_second N`, and its ratio
-//! to a fixed piece of work of the same run, which also depends on the machine's processor and memory.
+//! (`VmHWM` of `/proc/self/status`, which is reset first). The last lines are `checkers_ops_per_second N`, and its
+//! ratio to a fixed piece of work of the same run, which also depends on the machine's processor and memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark's output is its purpose")]
 
