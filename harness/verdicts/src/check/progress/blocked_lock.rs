@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 use picklock_scenarios::Phase;
 
 use crate::check::finding::Starvation;
+use crate::check::progress::attempt_times::{AttemptTimes, attempt_times};
 use crate::check::verdict::Cause;
 use crate::history::{EventKind, History};
 use crate::key_history::{KeyHistory, Renewal, SpanEnd, ValueSpan};
@@ -19,31 +20,6 @@ use crate::timeline::{FaultSpan, is_rounded_up, ns_from_ms, stops_clients};
 
 /// Maximum number of ends of values, counted from the last one, at which the wait is examined, to bound the cost.
 const MAX_EXAMINED_ENDS: usize = 200;
-
-/// An attempt to take a lock.
-#[derive(Debug, Clone, Copy, Default)]
-struct AttemptTimes {
-    worker: usize,
-    lock: u32,
-    ttl_ns: u64,
-    requested_at_ns: u64,
-    /// When it was refused, or ended in an error.
-    denied_ns: Option<u64>,
-    /// Whether it was answered without a command to any node.
-    is_silent: bool,
-    /// Whether it ended without a definite answer.
-    in_doubt: bool,
-    refused_ns: Option<u64>,
-    granted_ns: Option<u64>,
-    /// When its release was requested.
-    released_ns: Option<u64>,
-    /// When the release was answered, with whatever result.
-    answered_ns: Option<u64>,
-    /// Whether that answer had no result.
-    is_answer_silent: bool,
-    /// When its client died, if no release had been requested before.
-    ended_ns: Option<u64>,
-}
 
 /// A starvation and the evidence that explains it.
 pub(in crate::check) struct BlockedLock<'a> {
@@ -127,7 +103,8 @@ impl<'a> BlockedLock<'a> {
         let author = span.author.as_ref();
         let attempt = author.and_then(|author| self.attempts.get(&author.op));
         attempt.is_some_and(|attempt| {
-            let ended_at_ns = [attempt.granted_ns, attempt.refused_ns, attempt.ended_ns];
+            let granted_or_refused_ns = attempt.granted_ns.or(attempt.refused_ns);
+            let ended_at_ns = [granted_or_refused_ns, attempt.ended_ns, attempt.stopped_ns];
             let is_over = ended_at_ns.into_iter().flatten().any(|ns| ns < at_ns);
             let is_kept =
                 self.is_stopped(attempt.worker, at_ns) && is_past_lease(span, attempt, at_ns);
@@ -226,12 +203,7 @@ impl<'a> BlockedLock<'a> {
         };
         let exists_at_end = at_ns >= self.starvation.until_ns;
         let is_renewed = exists_at_end || span.is_renewed();
-        // The expiry with which it was written counts, if no renewal had changed it by then.
-        let written_ns = match span.renewals.first() {
-            None => Some(expiry.ttl_ns()),
-            Some(first) if first.at_ns > at_ns => Some(first.due_ns.saturating_sub(span.from_ns)),
-            Some(_) => None,
-        };
+        let written_ns = written_life_ns(span, expiry.ttl_ns(), at_ns);
         // A value that is gone explains the wait only if it existed for longer than the lease, and if the wait after
         // its end was not too long by itself.
         let is_too_long = |written_ns: u64| {
@@ -382,6 +354,22 @@ impl<'a> BlockedLock<'a> {
     }
 }
 
+/// Returns the life that the acquisition had given the value by this time, in nanoseconds, or `None` if another
+/// command had changed it last. `first_ns` is the life with which it was written, if nothing renewed it.
+fn written_life_ns(span: &ValueSpan, first_ns: u64, at_ns: u64) -> Option<u64> {
+    let is_acquired = |renewal: &Renewal| {
+        renewal.by.phase == Phase::Acquire && span.is_of(renewal.by.worker, renewal.by.op)
+    };
+    let mut renewals = span.renewals.iter();
+    match renewals.rfind(|renewal| renewal.at_ns <= at_ns) {
+        Some(last) => is_acquired(last).then(|| last.until_ns().saturating_sub(last.at_ns)),
+        None => Some(
+            (span.renewals.first())
+                .map_or(first_ns, |first| first.due_ns.saturating_sub(span.from_ns)),
+        ),
+    }
+}
+
 /// Returns the nodes on which each attempt has written some of these values.
 fn nodes_by_attempt<'a>(
     spans: impl Iterator<Item = &'a ValueSpan>,
@@ -427,63 +415,6 @@ fn outlasted(span: &ValueSpan, answered_ns: Option<u64>) -> bool {
     let author = span.author.as_ref().map(|author| author.worker);
     let was_in_flight = matches!(&span.end, SpanEnd::Removed(by) if Some(by.worker) == author);
     answered_ns.is_some_and(|answered_ns| span.exists_at(answered_ns)) && !was_in_flight
-}
-
-fn attempt_times(history: &History) -> HashMap<u64, AttemptTimes> {
-    let mut attempts: HashMap<u64, AttemptTimes> = HashMap::new();
-    for event in &history.events {
-        match event.what {
-            EventKind::Acquire {
-                worker,
-                op,
-                key,
-                ttl_ms,
-                ..
-            } => {
-                let attempt = AttemptTimes {
-                    worker,
-                    lock: key,
-                    ttl_ns: ns_from_ms(ttl_ms),
-                    requested_at_ns: event.at_ns,
-                    ..AttemptTimes::default()
-                };
-                attempts.insert(op, attempt);
-            }
-            EventKind::WorkerDown { worker, .. } => {
-                let own = attempts.values_mut().filter(|it| it.worker == worker);
-                for attempt in own.filter(|attempt| attempt.released_ns.is_none()) {
-                    attempt.ended_ns.get_or_insert(event.at_ns);
-                }
-            }
-            _ => {
-                let id = event.what.attempt();
-                let Some(attempt) = id.and_then(|(_, op)| attempts.get_mut(&op)) else {
-                    continue;
-                };
-                let at_ns = Some(event.at_ns);
-                match event.what {
-                    EventKind::AcquireFailed { definite, .. } => {
-                        attempt.in_doubt |= !definite;
-                        attempt.denied_ns = at_ns;
-                    }
-                    EventKind::Refused { .. } => {
-                        (attempt.refused_ns, attempt.denied_ns) = (at_ns, at_ns);
-                    }
-                    EventKind::IdleWhileWaiting {
-                        no_command: true, ..
-                    } => attempt.is_silent = true,
-                    EventKind::Granted { .. } => attempt.granted_ns = at_ns,
-                    EventKind::Release { .. } => attempt.released_ns = at_ns,
-                    EventKind::Released { released, .. } => {
-                        attempt.answered_ns = at_ns;
-                        attempt.is_answer_silent = released.is_none();
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    attempts
 }
 
 /// Returns `true` if the value is older than its lease, rounded up to a second, and was not renewed.

@@ -7,8 +7,9 @@
 //! - `outstanding`: the time until which a lease may be outstanding
 //! - `starvation_excuse`: what the machine may have caused
 //! - `kept_alive`, `deadlocks`, `overtaking`, `client_deaths`: starvations with their own rules
-//! - `blocked_lock`: the reason why no client got the lock
+//! - `blocked_lock`: the reason why no client got the lock, with `attempt_times`
 
+mod attempt_times;
 pub(super) mod blocked_lock;
 pub(super) mod client_deaths;
 pub(super) mod deadlocks;
