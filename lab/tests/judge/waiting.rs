@@ -179,11 +179,16 @@ fn causes_of_value(case: &Case, key: u64, value: &Value, at: u64) -> Vec<&'stati
         one.released.is_none() && later.clone().any(|expiry| expiry.at > one.until)
     });
     causes.extend((after_end && !foreign).then_some("renewed-after-end"));
-    let written = value.expiries.first().and_then(|one| one.ttl);
+    // The life counts that the acquisition gave the value last.
+    let is_acquired = |by: &Author| Some((by.worker, by.op)) == owner && by.phase == "acquire";
+    let last = later.clone().next_back().or(value.expiries.first());
+    let last = last
+        .filter(|last| later.clone().next().is_none() || last.by.as_ref().is_some_and(is_acquired));
+    let written = last.and_then(|one| one.ttl);
     let too_long = written.is_some_and(|written| written > lease(case));
     causes.extend(foreign.then_some("foreign-renewal"));
     causes.extend((after_release && !foreign).then_some("renewed-after-release"));
-    causes.extend((too_long && later.clone().next().is_none()).then_some("wrong-expiry"));
+    causes.extend(too_long.then_some("wrong-expiry"));
     // Its release was answered, and the value is still there.
     let answered = by.is_some_and(|one| one.released.is_some_and(|(answered, _)| answered <= at));
     let counted_down = case.attempts.iter().any(|one| {
