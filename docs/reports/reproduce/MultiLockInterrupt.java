@@ -13,28 +13,31 @@ class MultiLockInterrupt {
         return Redisson.create(config).getLock("report");
     }
 
-    static void interrupted(String name, RLock lock) throws Exception {
+    static void interrupted(String name, RLock lock, RLock first, long afterMs) throws Exception {
         var waiting = new Thread(() -> {
             long start = System.currentTimeMillis();
             String result;
             try {
                 result = "returned " + lock.tryLock(5, 30, TimeUnit.SECONDS);
-            } catch (InterruptedException problem) {
-                result = "threw InterruptedException";
+            } catch (Exception problem) {
+                result = "threw " + problem.getClass().getSimpleName();
             }
             System.out.println(name + ": tryLock " + result + " after " + (System.currentTimeMillis() - start)
-                + " ms, interrupted: " + Thread.currentThread().isInterrupted());
+                + " ms, interrupted: " + Thread.interrupted() + ", holds: " + first.getHoldCount());
         });
         waiting.start();
-        Thread.sleep(1000);
+        Thread.sleep(afterMs);
         waiting.interrupt();
         waiting.join();
     }
     public static void main(String[] arguments) throws Exception {
         var one = lock(7001);
         one.lock(60, TimeUnit.SECONDS);
-        interrupted("RLock", one);
-        interrupted("MultiLock", new RedissonMultiLock(one, lock(7002)));
+        interrupted("RLock", one, one, 1000);
+        var both = new RedissonMultiLock(one, lock(7002));
+        interrupted("MultiLock", both, one, 1000);
+        one.unlock();
+        interrupted("MultiLock, during a command", both, one, 0);
         System.exit(0);
     }
 }

@@ -52,7 +52,7 @@ class ShedLockTest implements LockUnderTest {
     }
 
     @Test
-    void lateReleaseDeletesTheLockOfAnother() {
-        Picklock.of(ShedLockTest.class).expect("ownership", "violated").run("late-release");
+    void frozenHolderDeletesTheLockOfItsSuccessor() {
+        Picklock.of(ShedLockTest.class).expect("ownership", "violated").run("gc-pause");
     }
 }
