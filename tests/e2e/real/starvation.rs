@@ -5,7 +5,11 @@ use serde_json::Value;
 use super::adapters::{exec, project};
 use crate::running::{Outcome, REPEATS, picklock, was_too_busy};
 
-/// Runs a lock with one peculiarity. Repeats a run in which the machine stalled.
+/// Maximum number of runs. Each takes up to 15 s, and a longer run is more likely to meet a stall of the machine.
+const MAX_RUNS: u32 = 4 * REPEATS;
+
+/// Runs a lock with one peculiarity. Repeats a run in which the machine stalled, unless it shows a violation all the
+/// same.
 fn run(peculiarity: &str, scenario: &str) -> Outcome {
     let lock = exec(
         "python3",
@@ -13,12 +17,12 @@ fn run(peculiarity: &str, scenario: &str) -> Outcome {
         peculiarity,
     );
     let line = format!("scenario {scenario} --impl {lock} --backend process --json --out run");
-    let mut outcome = picklock(&line).run();
-    for _ in 0..REPEATS {
-        if !was_too_busy(&outcome.all()) {
+    let mut outcome = picklock(&line).start().finish();
+    for _ in 1..MAX_RUNS {
+        if outcome.code == Some(1) || !was_too_busy(&outcome.all()) {
             break;
         }
-        outcome = picklock(&line).run();
+        outcome = picklock(&line).start().finish();
     }
     outcome
 }
