@@ -232,7 +232,8 @@ impl<'a> BlockedLock<'a> {
     }
 
     /// Returns `true` if the worker that wrote the value prolonged it after `ended_at_ns`. Commands of a later grant
-    /// that rests on the same value do not count, and neither do commands of a release.
+    /// that rests on the same value do not count, and neither do commands of a release, nor those that had been
+    /// forwarded by then and were observed later.
     fn renewed_after(&self, span: &ValueSpan, ended_at_ns: Option<u64>) -> bool {
         let (Some(author), Some(ended_at_ns)) = (&span.author, ended_at_ns) else {
             return false;
@@ -244,7 +245,7 @@ impl<'a> BlockedLock<'a> {
         span.renewals.iter().any(|renewal| {
             let is_of_later_grant = renewal.by.op != author.op && is_granted(&renewal.by.op);
             renewal.by.worker == author.worker
-                && renewal.at_ns > ended_at_ns
+                && renewal.by.forwarded_at_ns.unwrap_or(renewal.at_ns) > ended_at_ns
                 && renewal.prolongs()
                 && !is_of_later_grant
                 && renewal.by.phase != Phase::Release
