@@ -69,11 +69,11 @@ impl Overtaking {
                 });
                 wait.op = attempt.op;
             }
-            Step::Begun => {
-                if let Some(wait) = self.waits.remove(&waiter).filter(|wait| !wait.is_writer) {
-                    self.let_in(at_ns, attempt.lock, wait.since_ns, max);
-                }
-            }
+            Step::Begun => match self.waits.remove(&waiter) {
+                Some(wait) if wait.is_writer => self.withdraw(at_ns, attempt.op),
+                Some(wait) => self.let_in(at_ns, attempt.lock, wait.since_ns, max),
+                None => {}
+            },
             Step::Gone => {
                 self.waits.remove(&waiter);
             }
@@ -109,6 +109,16 @@ impl Overtaking {
                 self.found.push((at_ns, Observation::FalseClaim(claim)));
             }
         }
+    }
+
+    /// Withdraws what was found at the time at which the writer itself was let in. Equal times prove no order.
+    fn withdraw(&mut self, at_ns: u64, writer: u64) {
+        self.found.retain(|(found_ns, observation)| {
+            let is_about = |claim: &FalseClaim| claim.ops == [writer];
+            let is_its_own =
+                matches!(observation, Observation::FalseClaim(claim) if is_about(claim));
+            *found_ns != at_ns || !is_its_own
+        });
     }
 
     /// Handles an event that may restart the count.
