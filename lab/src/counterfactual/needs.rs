@@ -111,6 +111,11 @@ const REMOVES_ANOTHERS_VALUE: Needs = lock(
     "the client must act when its own value is gone, or as it starts or ends",
 );
 
+const REMOVES_A_LEFT_VALUE: Needs = lock(
+    &[Late, Fails, Loses, Kills],
+    "the client must act when its own value is gone, or as it starts or ends, and a failed release may leave the value",
+);
+
 const DRAWS_A_TOKEN_AGAIN: Needs = lock(
     &[Late, Loses, Kills],
     "the client must act when its own value is gone, or draw its tokens anew as it is started again",
@@ -221,7 +226,8 @@ pub fn needs(cause: Cause) -> Needs {
         Cause::ClockJump => names(&[FaultKind::ClockJump]),
         Cause::ClockSkew => names(&[FaultKind::ClockSkew]),
         Cause::Evicted => names(&[FaultKind::Evict, FaultKind::FlushAll]),
-        Cause::StolenRelease | Cause::ForeignRemoval => REMOVES_ANOTHERS_VALUE,
+        Cause::StolenRelease => REMOVES_ANOTHERS_VALUE,
+        Cause::ForeignRemoval => REMOVES_A_LEFT_VALUE,
         Cause::SharedToken => DRAWS_A_TOKEN_AGAIN,
         Cause::PhantomExtend | Cause::OwnRemoval | Cause::TornRead => ACTS_WITHOUT_VALUE,
         Cause::ForeignRenewal => KEEPS_ANOTHERS_VALUE,
