@@ -1,6 +1,7 @@
 //! `rwlock-counts-then-adds`: `rwlock` that checks for other holders in one command, and adds its own hold in the next.
 //!
-//! Another client may get the lock between the two commands. Caught by `exclusion` without any fault.
+//! Another client may get the lock between the two commands. Caught by `exclusion` without any fault, and in every run
+//! if the network is slow.
 
 use crate::BuiltInLock;
 use crate::varied_rwlock::{Mistake, VariedReadWriteLock, varied};

@@ -130,7 +130,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "semaphore-signals-once", "semaphore", "permits-wake-up", "progress", "lost-wake-up", All;
     "rwlock-reader-ignores-writer", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-writer-ignores-readers", "rwlock", "read-write", "exclusion", "torn-read", All;
-    "rwlock-counts-then-adds", "rwlock", "read-write", "exclusion", "race", All;
+    "rwlock-counts-then-adds", "rwlock", "read-write-network-delay", "exclusion", "race", All;
     "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
     "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
     "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
