@@ -27,6 +27,8 @@
 //! | the expiry of an attempt that was not granted the lock | claims nothing, because nothing was reported |
 //! | a wrong expiry | the last one that a request to acquire or extend wrote to a value, not that of a background renewal |
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::answer::{Answer, Finding};
 use super::attempt::{self, Attempt};
 use super::cause::Case;
@@ -388,22 +390,25 @@ fn wrong_expiry(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
 
 /// Finds a key that two locks share.
 fn shared_key(case: &Case) -> Option<(u64, Finding)> {
+    let mut lock_by_attempt = BTreeMap::new();
+    for one in &case.attempts {
+        lock_by_attempt
+            .entry((one.worker, one.op))
+            .or_insert(one.key);
+    }
     let lock_of = |value: &Value| {
-        let owner = value.owner?;
-        let attempt = case
-            .attempts
-            .iter()
-            .find(|one| (one.worker, one.op) == owner)?;
-        let keys = &case.key_history.keys[attempt.key as usize];
-        keys.contains(&value.key).then_some(attempt.key)
+        let lock = *lock_by_attempt.get(&value.owner?)?;
+        let keys = &case.key_history.keys[lock as usize];
+        keys.contains(&value.key).then_some(lock)
     };
-    for (index, value) in case.key_history.values.iter().enumerate() {
+    let mut locks_of_key: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    for value in &case.key_history.values {
         let Some(lock) = lock_of(value) else { continue };
-        for earlier in &case.key_history.values[..index] {
-            if earlier.key == value.key && lock_of(earlier).is_some_and(|other| other != lock) {
-                let note = format!("key {} of locks, at {}", value.key, value.from);
-                return Some((value.from, Finding::violated(["shared-key"], note)));
-            }
+        let locks = locks_of_key.entry(&value.key).or_default();
+        locks.insert(lock);
+        if locks.len() > 1 {
+            let note = format!("key {} of locks, at {}", value.key, value.from);
+            return Some((value.from, Finding::violated(["shared-key"], note)));
         }
     }
     None

@@ -413,18 +413,28 @@ fn longest_wait(case: &Case, faults: &[Fault]) -> Option<(Span, u64, u64)> {
         covered.sort_unstable();
         (since, covered)
     };
-    let free = waits(&case.attempts)
-        .into_iter()
-        .filter_map(|(worker, key, span)| {
-            let place = known.entry((worker, key));
-            let (since, covered) = place.or_insert_with(|| covered(worker, key));
-            let kept_away = (span.0.max(*since), span.1);
-            let free = free_parts(kept_away, covered).into_iter();
-            let asked = free.filter_map(|free| asked_part(&case.attempts, (worker, key), free));
-            let longest = asked.max_by_key(|(from, until)| until - from);
-            longest.map(|free| (free, worker, key))
-        });
-    free.max_by_key(|(free, _, _)| free.1 - free.0)
+    let mut longest: Option<(Span, u64, u64)> = None;
+    for (worker, key, span) in waits(&case.attempts) {
+        let place = known.entry((worker, key));
+        let (since, covered) = place.or_insert_with(|| covered(worker, key));
+        let kept_away = (span.0.max(*since), span.1);
+        for free in free_parts(kept_away, covered) {
+            let longest_ns = longest.map_or(0, |(span, _, _)| length_ns(span));
+            if length_ns(free) < longest_ns {
+                continue; // looking through all attempts takes time
+            }
+            let asked = asked_part(&case.attempts, (worker, key), free);
+            if let Some(asked) = asked.filter(|asked| length_ns(*asked) >= longest_ns) {
+                longest = Some((asked, worker, key));
+            }
+        }
+    }
+    longest
+}
+
+/// Returns the length of a span, which is 0 if it ends before it begins.
+fn length_ns((from, until): Span) -> u64 {
+    until.saturating_sub(from)
 }
 
 /// Returns the part of this span until the end of the last request that this worker makes for this lock in it.
