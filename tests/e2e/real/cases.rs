@@ -120,7 +120,7 @@ fn hostile_servers_texts_and_links_do_no_harm() {
 fn attacks_of_the_lab_do_no_harm() {
     let attack = Command::new("python3")
         .arg(project("lab/scripts/attack"))
-        .arg(if is_long() { "300" } else { "10" })
+        .arg(if is_long() { "300" } else { "5" })
         .args(["--binary", env!("CARGO_BIN_EXE_picklock")])
         .output()
         .unwrap();
