@@ -178,8 +178,8 @@ pub(in crate::check) struct UnreportedLoss {
 
 /// Returns a finding if the lock never reported to this holder that its lease had ended, although another client was
 /// inside since `since_ns`. Only faults that stop the holder or change its clock excuse that, because a client that
-/// cannot reach its servers can still compute when its lease ends. Returns `None` if the loss was reported, or if
-/// such a fault excuses the silence.
+/// cannot reach its servers can still compute when its lease ends. The silence also ends when the lock confirms an
+/// extension. Returns `None` if the loss was reported, or if such a fault excuses the silence.
 pub(in crate::check) fn unreported_loss(
     timeline: &Timeline<'_>,
     hold: &Hold,
@@ -192,7 +192,9 @@ pub(in crate::check) fn unreported_loss(
     let stops_holder = |fault: &FaultSpan<'_>| {
         concerns(fault, hold.worker) && (stops_clients(fault.fault) || spoils_clocks(fault.fault))
     };
-    let end_ns = hold.end_ns.min(ended_clients_ns(history));
+    let confirmed_ns = confirmed_after_ns(history, hold, since_ns);
+    let ends_ns = [ended_clients_ns(history), confirmed_ns.unwrap_or(u64::MAX)];
+    let end_ns = ends_ns.into_iter().fold(hold.end_ns, u64::min);
     if is_silent(timeline, hold, (since_ns, end_ns), stops_holder) {
         return Some(UnreportedLoss { delayed_ms: None });
     }
