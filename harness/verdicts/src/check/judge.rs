@@ -61,6 +61,8 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
             if let Some(keys) = &mut keys {
                 keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
             }
+        } else if event.what.is_access() {
+            checkers.accessed(event);
         } else if !followed {
             run_validity.event(event);
             checkers.event(event);

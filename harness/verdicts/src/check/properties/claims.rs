@@ -433,6 +433,12 @@ impl Checker for Claims {
         }
     }
 
+    fn accessed(&mut self, event: &Event) {
+        if self.key_history {
+            self.kept.event(event);
+        }
+    }
+
     fn event(&mut self, event: &Event) {
         self.kept.event(event);
         if let EventKind::Cancel { op, .. } = event.what {

@@ -390,6 +390,10 @@ impl Checker for Progress {
         outstanding.step(at_ns, attempt, step, &self.reach);
     }
 
+    fn accessed(&mut self, event: &Event) {
+        self.latest_ns = event.at_ns;
+    }
+
     fn event(&mut self, event: &Event) {
         let at_ns = event.at_ns;
         self.latest_ns = at_ns;
