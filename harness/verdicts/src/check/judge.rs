@@ -41,7 +41,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
     let mut run_validity = RunValidity::new(&history.header);
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(&history.header);
     // All holds are needed for `claims`, which are judged by the key history, and if a property may be violated.
     let mut holds = (history.header.key_history).then(HoldReader::default);
     let mut keys = history.header.key_history.then(KeyTable::default);

@@ -78,9 +78,12 @@ impl RunValidity {
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         self.grants += u64::from(step == Step::Begun);
         self.active_spans.step(at_ns, attempt, step);
+        if self.have_competed {
+            return;
+        }
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         let is_over = matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone);
-        if is_over && !over_already && !self.have_competed {
+        if is_over && !over_already {
             let attempt = (attempt.lock, attempt.acquire_ns, at_ns);
             let meets = |last: &(u32, u64, u64)| {
                 last.0 == attempt.0 && attempt.1 < last.2 && last.1 < attempt.2

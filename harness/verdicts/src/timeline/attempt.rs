@@ -86,8 +86,9 @@ pub(super) enum Followed {
 }
 
 impl Attempt {
-    /// Returns the attempt that begins with this event, or `None` if the event does not begin an attempt.
-    pub(super) fn from_event(event: &Event) -> Option<Self> {
+    /// Returns the attempt that begins with this event, or `None` if the event does not begin an attempt. `key_history`
+    /// states whether the history has one.
+    pub(super) fn from_event(event: &Event, key_history: bool) -> Option<Self> {
         let at_ns = event.at_ns;
         let EventKind::Acquire {
             worker,
@@ -122,7 +123,7 @@ impl Attempt {
             void_elapsed: None,
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
-            written: AcquiredPlaces::default(),
+            written: AcquiredPlaces::new(key_history),
             extend_ns: None,
             extend_written_ns: (0, 0),
             follows_grants_before_ns: at_ns,

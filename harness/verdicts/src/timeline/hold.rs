@@ -303,7 +303,7 @@ impl HoldReader {
 /// Returns all holds of a history, in the order in which they began.
 pub(super) fn holds(history: &History) -> Vec<Hold> {
     let mut reader = HoldReader::default();
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(&history.header);
     for event in &history.events {
         tracker.event(event, |attempt, step| reader.step(event, attempt, step));
     }

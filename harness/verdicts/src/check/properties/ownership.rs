@@ -443,7 +443,7 @@ impl Checker for Ownership {
 /// Returns all foreign releases of a history, in the order in which they became certain.
 pub(in crate::check) fn foreign_takings(timeline: &Timeline<'_>) -> Vec<ForeignTaking> {
     let history = timeline.history();
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(&history.header);
     let mut checker = Ownership::new(&history.header);
     let mut keys = KeyTable::default();
     for event in &history.events {

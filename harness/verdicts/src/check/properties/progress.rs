@@ -339,6 +339,7 @@ impl Checker for Progress {
             excuses: StarvationExcuses::new(header.workers),
             overtaking: Overtaking::new(header),
             deadlocks: Deadlocks::new(header.workers, header.keys.len(), bound_ns),
+            kept_alive: KeptAlive::new(header),
             admits_many_holders: header.capacity > 1,
             ..Progress::default()
         }

@@ -102,7 +102,7 @@ impl StallCorrection {
             stalls,
         };
         let mut active: BTreeMap<u64, ActiveHold> = BTreeMap::new();
-        let mut tracker = AttemptTracker::new(history.header.workers);
+        let mut tracker = AttemptTracker::new(&history.header);
         let mut end_ns = 0;
         for event in &history.events {
             end_ns = event.at_ns;
