@@ -72,6 +72,8 @@ pub struct Attempt {
     pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
     pub ended: Option<(u64, HoldEnd)>,
+    /// When the last command of the release was sent, once the release has been answered.
+    pub last_command_ns: Option<u64>,
 }
 
 /// The effect of an event on an attempt.
@@ -131,6 +133,7 @@ impl Attempt {
             asks_to_act: false,
             last_answer: LastAnswer::after_request(at_ns, ns_from_ms(ttl_ms)),
             ended: None,
+            last_command_ns: None,
         })
     }
 
@@ -171,10 +174,11 @@ impl Attempt {
                 last_command_ns,
                 ..
             } => {
-                return self.release_answered(at_ns, (*released, *last_command_ns), false, see);
+                self.last_command_ns = *last_command_ns;
+                return self.release_answered(at_ns, *released, false, see);
             }
             EventKind::ReleaseFailed { .. } => {
-                return self.release_answered(at_ns, (None, None), true, see);
+                return self.release_answered(at_ns, None, true, see);
             }
             EventKind::KeyChanged {
                 node,
@@ -261,17 +265,12 @@ impl Attempt {
     fn release_answered(
         &mut self,
         at_ns: u64,
-        (released, last_command_ns): (Option<bool>, Option<u64>),
+        released: Option<bool>,
         failed: bool,
         see: &mut impl FnMut(&Attempt, Step),
     ) -> Followed {
         self.end(at_ns, HoldEnd::Released, see);
-        let answered = Step::Answered {
-            released,
-            failed,
-            last_command_ns,
-        };
-        see(self, answered);
+        see(self, Step::Answered { released, failed });
         Followed::Over
     }
 
@@ -296,8 +295,7 @@ impl Attempt {
         let now = to(self);
         if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
             self.set_deadline(at_ns, now);
-            let report_window_ns = now.report_window_ns;
-            see(self, Step::LeaseMoved { report_window_ns });
+            see(self, Step::LeaseMoved);
         }
     }
 

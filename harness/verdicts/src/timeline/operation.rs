@@ -139,7 +139,7 @@ pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
                     })
                 }
                 Step::Gone => Operation::unanswered(attempt, ended_at_ns),
-                Step::Requested | Step::Acted | Step::LeaseMoved { .. } => None,
+                Step::Requested | Step::Acted | Step::LeaseMoved => None,
             };
             operation.into_iter().for_each(&mut see);
         });

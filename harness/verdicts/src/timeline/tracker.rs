@@ -28,6 +28,8 @@ const LONG_LIST: usize = 1024;
 pub struct AttemptTracker {
     workers: Vec<OpenAttempts>,
     key_history: bool,
+    /// Whether some leader has asked its lock for permission to act.
+    have_leaders_asked: bool,
     /// When a fault last made a node lose keys.
     leases_broken_ns: Option<u64>,
     /// Whether some clock has been wrong.
@@ -46,6 +48,7 @@ impl AttemptTracker {
                 .take(header.workers)
                 .collect(),
             key_history: header.key_history,
+            have_leaders_asked: false,
             leases_broken_ns: None,
             clocks_spoilt: false,
             freezes: Vec::new(),
@@ -82,6 +85,12 @@ impl AttemptTracker {
                     see(&attempt, Step::Gone);
                 }
             }
+            EventKind::Act { .. } | EventKind::MayAct { .. } => {
+                self.have_leaders_asked = true;
+                return self.follow(event, see);
+            }
+            // Only leaders make a step when they access the stock.
+            what if what.is_access() && !self.have_leaders_asked => {}
             _ => return self.follow(event, see),
         }
         false

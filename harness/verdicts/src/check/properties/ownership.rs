@@ -254,7 +254,7 @@ impl Ownership {
                     ..AttemptState::default()
                 };
             }
-            Step::LeaseMoved { .. } if state.op == attempt.op => {
+            Step::LeaseMoved if state.op == attempt.op => {
                 state.deadline_ns = attempt.deadline_ns;
             }
             Step::Begun => {
@@ -370,10 +370,11 @@ impl Checker for Ownership {
             return self.record_step(at_ns, attempt, step);
         }
         self.turns.step(attempt, step);
-        let claim = ReleaseClaim::from_step(attempt, step);
-        let may_be_foreign =
-            |claim: &ReleaseClaim| !self.turns.is_latest(attempt) || !claim.is_over(at_ns);
-        self.claims.extend(claim.filter(may_be_foreign));
+        if let Some(claim) = ReleaseClaim::from_step(attempt, step)
+            && (!self.turns.is_latest(attempt) || !claim.is_over(at_ns))
+        {
+            self.claims.push(claim);
+        }
     }
 
     fn event(&mut self, event: &Event) {

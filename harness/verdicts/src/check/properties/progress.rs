@@ -385,7 +385,7 @@ impl Checker for Progress {
             }
             // The lock may have become free before its release was answered.
             Step::Answered { .. } => self.judge_lock(at_ns, lock),
-            Step::LeaseMoved { .. } | Step::Acted | Step::Ended(_) => {}
+            Step::LeaseMoved | Step::Acted | Step::Ended(_) => {}
         }
         let outstanding = &mut self.locks[lock as usize].outstanding;
         outstanding.step(at_ns, attempt, step, &self.reach);
