@@ -85,6 +85,7 @@ impl AttemptTracker {
                     see(&attempt, Step::Gone);
                 }
             }
+            EventKind::Acquire { .. } => return self.begin(event, see),
             EventKind::Act { .. } | EventKind::MayAct { .. } => {
                 self.have_leaders_asked = true;
                 return self.follow(event, see);
@@ -96,19 +97,24 @@ impl AttemptTracker {
         false
     }
 
-    /// Processes an event that can be about one attempt. Returns `false` if no attempt made a step.
-    fn follow(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
-        if let Some(mut attempt) = Attempt::from_event(event, self.key_history) {
-            let mut freezes = self.freezes.iter();
-            if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
-                attempt.read.record_freeze();
-            }
-            match self.workers.get_mut(attempt.worker) {
-                Some(open) => see(open.push(attempt), Step::Requested),
-                None => see(&attempt, Step::Requested),
-            }
-            return true;
+    /// Processes an event that begins an attempt. Returns `false` if it does not.
+    fn begin(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
+        let Some(mut attempt) = Attempt::from_event(event, self.key_history) else {
+            return false;
+        };
+        let mut freezes = self.freezes.iter();
+        if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
+            attempt.read.record_freeze();
         }
+        match self.workers.get_mut(attempt.worker) {
+            Some(open) => see(open.push(attempt), Step::Requested),
+            None => see(&attempt, Step::Requested),
+        }
+        true
+    }
+
+    /// Processes an event that can be about an attempt in progress. Returns `false` if no attempt made a step.
+    fn follow(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         let attempt_id = match &event.what {
             EventKind::KeyChanged { why, .. } => why.command().map(|by| (by.worker, by.op)),
             what => what.attempt(),

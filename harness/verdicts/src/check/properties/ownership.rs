@@ -47,7 +47,6 @@ use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
-use crate::check::turns::Turns;
 use crate::history::{Event, EventKind, Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate, Locks};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
@@ -60,7 +59,8 @@ pub(in crate::check) struct Ownership {
     gap: Option<InconclusiveReason>,
     /// Without key history, the releases that reported success after another client had got the lock.
     claims: Vec<ReleaseClaim>,
-    turns: Turns,
+    /// Without key history, the attempt that got each lock last.
+    latest_grants: Vec<Option<u64>>,
     /// The latest attempt of each worker.
     attempts: Vec<AttemptState>,
     /// The latest attempt of each worker, with the numbers of the keys that it has written.
@@ -287,6 +287,21 @@ impl Ownership {
         }
     }
 
+    /// Records a release that may have taken another client's lock, according to the answers alone.
+    fn record_claim(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        let latest = self.latest_grants.get_mut(attempt.lock as usize);
+        if step == Step::Begun {
+            latest
+                .into_iter()
+                .for_each(|latest| *latest = Some(attempt.op));
+        } else if let Some(claim) = ReleaseClaim::from_step(attempt, step) {
+            let is_latest = latest.is_some_and(|latest| *latest == Some(attempt.op));
+            if !is_latest || !claim.is_over(at_ns) {
+                self.claims.push(claim);
+            }
+        }
+    }
+
     /// Returns `true` if a late release of an earlier hold removed the running value of its own client.
     fn is_late_release(&self, taken: &TakenValue) -> bool {
         let last = self.releases.get(taken.by.worker);
@@ -360,20 +375,16 @@ impl Checker for Ownership {
         Ownership {
             key_history: header.key_history,
             names: header.keys.clone(),
-            turns: Turns::new(header),
+            latest_grants: vec![None; header.keys.len()],
             ..Ownership::default()
         }
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.key_history {
-            return self.record_step(at_ns, attempt, step);
-        }
-        self.turns.step(attempt, step);
-        if let Some(claim) = ReleaseClaim::from_step(attempt, step)
-            && (!self.turns.is_latest(attempt) || !claim.is_over(at_ns))
-        {
-            self.claims.push(claim);
+            self.record_step(at_ns, attempt, step);
+        } else {
+            self.record_claim(at_ns, attempt, step);
         }
     }
 

@@ -201,6 +201,10 @@ impl Checker for Resource {
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        // The resource of a lock with one holder is judged by the accesses alone.
+        if self.capacity == 1 && self.kind != LockKind::Semaphore {
+            return;
+        }
         let is_over = matches!(step, Step::Ended(_) | Step::Gone);
         if self.capacity > 1 {
             if step == Step::Begun {
