@@ -21,7 +21,11 @@ pub trait Checker: Sized {
     /// Handles a step of an attempt.
     fn step(&mut self, _at_ns: u64, _attempt: &Attempt, _step: Step) {}
 
-    /// Handles an event that does not concern exactly one attempt.
+    /// Handles an access to the stock or the value. A third of the events of a long history are accesses, and most
+    /// checkers ignore them.
+    fn accessed(&mut self, _event: &Event) {}
+
+    /// Handles any other event that is not a step of exactly one attempt.
     fn event(&mut self, _event: &Event) {}
 
     /// Handles the change of a key on a node. Called only for histories with key history.

@@ -11,9 +11,11 @@ use super::inconclusive::{Component, InconclusiveReason, stalled};
 macro_rules! reasons_of_events {
     ($($event:ident => $reason:ident { $($field:ident),* };)*) => {
         /// Returns the reason that has the fields of this event, or `None` if the event alone is not a reason.
-        fn reason_with_same_fields(event: EventKind) -> Option<InconclusiveReason> {
+        fn reason_with_same_fields(event: &EventKind) -> Option<InconclusiveReason> {
             match event {
-                $(EventKind::$event { $($field,)* .. } => Some(InconclusiveReason::$reason { $($field),* }),)*
+                $(EventKind::$event { $($field,)* .. } => {
+                    Some(InconclusiveReason::$reason { $($field: Clone::clone($field)),* })
+                })*
                 _ => None,
             }
         }
@@ -42,22 +44,22 @@ reasons_of_events! {
 
 /// Returns why a run with this event is inconclusive, or `None` if the event alone does not make it so.
 pub(super) fn reason_for(event: &EventKind) -> Option<InconclusiveReason> {
-    match event.clone() {
+    match event {
         EventKind::FaultMissed {
             fault,
             reason,
             optional: false,
             because,
         } => Some(InconclusiveReason::FaultMissed {
-            fault,
-            reason,
-            because,
+            fault: fault.clone(),
+            reason: reason.clone(),
+            because: *because,
         }),
         EventKind::Misbehaved {
             worker,
             kind: Misbehaviour::Stopped,
             ..
-        } => Some(InconclusiveReason::WorkerStopped { worker }),
+        } => Some(InconclusiveReason::WorkerStopped { worker: *worker }),
         EventKind::End {
             reason: EndReason::Interrupted,
             ..

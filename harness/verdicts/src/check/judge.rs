@@ -10,6 +10,7 @@ use super::inconclusive::InconclusiveReason;
 use super::properties::Checkers;
 use super::run_validity::{InvalidRun, RunValidity, no_competitor_was_ready};
 use super::story::{kept_out_without_expiry, story, unserved};
+use super::turns::Turns;
 use super::verdict::{Status, Verdict, Verdicts};
 use crate::check::causes::cause::cause;
 use crate::check::causes::evidence::Evidence;
@@ -41,7 +42,8 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     let history = evidence.history;
     let mut checkers = Checkers::new(&history.header);
     let mut run_validity = RunValidity::new(&history.header);
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut turns = Turns::new(&history.header);
+    let mut tracker = AttemptTracker::new(&history.header);
     // All holds are needed for `claims`, which are judged by the key history, and if a property may be violated.
     let mut holds = (history.header.key_history).then(HoldReader::default);
     let mut keys = history.header.key_history.then(KeyTable::default);
@@ -51,6 +53,7 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
         end_ns = event.at_ns;
         let followed = tracker.event(event, |attempt, step| {
             run_validity.step(event.at_ns, attempt, step);
+            turns.step(attempt, step);
             checkers.step(event.at_ns, attempt, step);
             if let Some(holds) = &mut holds {
                 holds.step(event, attempt, step);
@@ -61,6 +64,8 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
             if let Some(keys) = &mut keys {
                 keys.event(event, |update| checkers.key_changed(event.at_ns, &update));
             }
+        } else if event.what.is_access() {
+            checkers.accessed(event);
         } else if !followed {
             run_validity.event(event);
             checkers.event(event);
@@ -78,6 +83,8 @@ fn check(evidence: &Evidence<'_>) -> (Vec<(Property, Judgement)>, InvalidRun) {
     // Free the attempts of a long history first, because the following steps need as much memory.
     drop(tracker);
     evidence.timeline.set_run_events(run_events);
+    let have_overlapped = turns.may_have_overlapped();
+    evidence.timeline.set_holds_overlapped(have_overlapped);
     if let Some(holds) = holds {
         evidence.timeline.set_holds(holds.finish(history));
     }

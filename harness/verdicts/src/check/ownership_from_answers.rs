@@ -74,7 +74,6 @@ impl ReleaseClaim {
     pub fn from_step(attempt: &Attempt, step: Step) -> Option<Self> {
         let Step::Answered {
             released: Some(true),
-            last_command_ns,
             ..
         } = step
         else {
@@ -87,7 +86,7 @@ impl ReleaseClaim {
             weight: attempt.weight,
             begin_ns: attempt.begun_ns(),
             sent_ns,
-            took_effect_ns: last_command_ns.unwrap_or(sent_ns),
+            took_effect_ns: attempt.last_command_ns.unwrap_or(sent_ns),
         })
     }
 

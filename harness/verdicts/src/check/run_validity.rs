@@ -76,11 +76,19 @@ impl RunValidity {
     }
 
     pub fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        self.grants += u64::from(step == Step::Begun);
         self.active_spans.step(at_ns, attempt, step);
+        if step == Step::Begun {
+            self.grants += 1;
+        } else if !self.have_competed {
+            self.compare_with_last(at_ns, attempt, step);
+        }
+    }
+
+    /// Records an attempt that is over, and whether it competed with the one before it in the list.
+    fn compare_with_last(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         let is_over = matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone);
-        if is_over && !over_already && !self.have_competed {
+        if is_over && !over_already {
             let attempt = (attempt.lock, attempt.acquire_ns, at_ns);
             let meets = |last: &(u32, u64, u64)| {
                 last.0 == attempt.0 && attempt.1 < last.2 && last.1 < attempt.2

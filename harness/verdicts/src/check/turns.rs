@@ -21,16 +21,22 @@ impl Turns {
     }
 
     pub fn step(&mut self, attempt: &Attempt, step: Step) {
-        let latest = self.latest.get_mut(attempt.lock as usize);
-        match (step, latest) {
-            (Step::Begun, Some(latest)) => {
-                let before = latest.replace((attempt.op, true));
-                self.have_overlapped |= before.is_some_and(|(_, is_active)| is_active);
-            }
-            // The header does not name this lock.
-            (Step::Begun, None) => self.have_overlapped = true,
-            (Step::Ended(_), Some(Some((op, is_active)))) if *op == attempt.op => {
-                *is_active = false;
+        let lock = attempt.lock as usize;
+        match step {
+            Step::Begun => match self.latest.get_mut(lock) {
+                Some(latest) => {
+                    let before = latest.replace((attempt.op, true));
+                    self.have_overlapped |= before.is_some_and(|(_, is_active)| is_active);
+                }
+                // The header does not name this lock.
+                None => self.have_overlapped = true,
+            },
+            Step::Ended(_) => {
+                if let Some(Some((op, is_active))) = self.latest.get_mut(lock)
+                    && *op == attempt.op
+                {
+                    *is_active = false;
+                }
             }
             _ => {}
         }
@@ -39,11 +45,5 @@ impl Turns {
     /// Returns `true` if two holds of one lock may have overlapped.
     pub fn may_have_overlapped(&self) -> bool {
         self.have_overlapped
-    }
-
-    /// Returns `true` if no other attempt got this attempt's lock since this attempt did.
-    pub fn is_latest(&self, attempt: &Attempt) -> bool {
-        let latest = self.latest.get(attempt.lock as usize).copied().flatten();
-        latest.is_some_and(|(op, _)| op == attempt.op)
     }
 }

@@ -40,6 +40,17 @@ impl EventKind {
         }
     }
 
+    /// Returns `true` if a client read or changed the stock, or the value of a read/write lock.
+    pub fn is_access(&self) -> bool {
+        matches!(
+            self,
+            EventKind::StockRead { .. }
+                | EventKind::StockChanged { .. }
+                | EventKind::ValueRead { .. }
+                | EventKind::ValueWritten { .. }
+        )
+    }
+
     /// Returns the worker that the event is about, or `None` if it is not about one worker.
     pub fn worker(&self) -> Option<usize> {
         match *self {

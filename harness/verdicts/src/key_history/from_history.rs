@@ -27,7 +27,7 @@ impl KeyHistory {
         let mut spans = SpanReader::default();
         let mut nodes = NodesUsed::new(history.header.nodes);
         let mut table = KeyTable::default();
-        let mut tracker = AttemptTracker::new(history.header.workers);
+        let mut tracker = AttemptTracker::new(&history.header);
         let mut end_ns = 0;
         for event in &history.events {
             end_ns = event.at_ns;

@@ -16,6 +16,8 @@ use super::token::{is_distinctive, names_token};
 #[derive(Debug, Clone, Default)]
 pub struct AcquiredPlaces {
     places: Vec<AcquiredPlace>,
+    /// Whether the history has a key history. Without one, no checker needs the token.
+    key_history: bool,
     /// The token of the grant. Kept only if no value backs the grant, or if a value is a collection, which may have
     /// elements of several clients.
     token: Option<Box<str>>,
@@ -65,6 +67,14 @@ impl AcquiredPlace {
 }
 
 impl AcquiredPlaces {
+    /// Creates the record of an attempt that has written nothing so far.
+    pub(super) fn new(key_history: bool) -> Self {
+        AcquiredPlaces {
+            key_history,
+            ..AcquiredPlaces::default()
+        }
+    }
+
     /// Records a written value. Returns `true` if it starts a new try: the attempt had written another value to the key
     /// before, or its value there had expired.
     pub(super) fn record(&mut self, place: AcquiredPlace) -> bool {
@@ -90,6 +100,9 @@ impl AcquiredPlaces {
     /// can rest, returns the earliest time at which such a value may have been written, or `None` if there is no such
     /// value.
     pub(super) fn granted(&mut self, token: &str) -> Option<u64> {
+        if !self.key_history && self.places.is_empty() {
+            return None;
+        }
         let is_any_named = self
             .places
             .iter()
@@ -188,7 +201,7 @@ mod tests {
 
     #[test]
     fn only_values_that_name_the_token_count() {
-        let mut places = AcquiredPlaces::default();
+        let mut places = AcquiredPlaces::new(true);
         assert!(!places.record(place(0, "first", 10)));
         assert!(!places.record(place(1, "first", 11)));
         assert!(places.record(place(1, "second", 100)));
@@ -200,7 +213,7 @@ mod tests {
 
     #[test]
     fn value_that_was_over_belongs_to_an_earlier_try() {
-        let mut places = AcquiredPlaces::default();
+        let mut places = AcquiredPlaces::new(true);
         places.record(place(0, "same", 10));
         places.record(place(1, "same", 11));
         assert!(places.record(place(1, "same", 300)));

@@ -72,6 +72,8 @@ pub struct Attempt {
     pub(super) last_answer: LastAnswer,
     /// When and how the hold ended, if it has.
     pub ended: Option<(u64, HoldEnd)>,
+    /// When the last command of the release was sent, once the release has been answered.
+    pub last_command_ns: Option<u64>,
 }
 
 /// The effect of an event on an attempt.
@@ -86,8 +88,9 @@ pub(super) enum Followed {
 }
 
 impl Attempt {
-    /// Returns the attempt that begins with this event, or `None` if the event does not begin an attempt.
-    pub(super) fn from_event(event: &Event) -> Option<Self> {
+    /// Returns the attempt that begins with this event, or `None` if the event does not begin an attempt. `key_history`
+    /// states whether the history has one.
+    pub(super) fn from_event(event: &Event, key_history: bool) -> Option<Self> {
         let at_ns = event.at_ns;
         let EventKind::Acquire {
             worker,
@@ -122,7 +125,7 @@ impl Attempt {
             void_elapsed: None,
             read: RequestRead::at_once(at_ns),
             last_write: LastWrite::Nowhere,
-            written: AcquiredPlaces::default(),
+            written: AcquiredPlaces::new(key_history),
             extend_ns: None,
             extend_written_ns: (0, 0),
             follows_grants_before_ns: at_ns,
@@ -130,6 +133,7 @@ impl Attempt {
             asks_to_act: false,
             last_answer: LastAnswer::after_request(at_ns, ns_from_ms(ttl_ms)),
             ended: None,
+            last_command_ns: None,
         })
     }
 
@@ -170,10 +174,11 @@ impl Attempt {
                 last_command_ns,
                 ..
             } => {
-                return self.release_answered(at_ns, (*released, *last_command_ns), false, see);
+                self.last_command_ns = *last_command_ns;
+                return self.release_answered(at_ns, *released, false, see);
             }
             EventKind::ReleaseFailed { .. } => {
-                return self.release_answered(at_ns, (None, None), true, see);
+                return self.release_answered(at_ns, None, true, see);
             }
             EventKind::KeyChanged {
                 node,
@@ -260,17 +265,12 @@ impl Attempt {
     fn release_answered(
         &mut self,
         at_ns: u64,
-        (released, last_command_ns): (Option<bool>, Option<u64>),
+        released: Option<bool>,
         failed: bool,
         see: &mut impl FnMut(&Attempt, Step),
     ) -> Followed {
         self.end(at_ns, HoldEnd::Released, see);
-        let answered = Step::Answered {
-            released,
-            failed,
-            last_command_ns,
-        };
-        see(self, answered);
+        see(self, Step::Answered { released, failed });
         Followed::Over
     }
 
@@ -295,8 +295,7 @@ impl Attempt {
         let now = to(self);
         if (now.earliest_ns, now.latest_ns) != (was.earliest_ns, was.latest_ns) {
             self.set_deadline(at_ns, now);
-            let report_window_ns = now.report_window_ns;
-            see(self, Step::LeaseMoved { report_window_ns });
+            see(self, Step::LeaseMoved);
         }
     }
 

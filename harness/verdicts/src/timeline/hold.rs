@@ -200,9 +200,8 @@ impl Hold {
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         match step {
-            Step::LeaseMoved {
-                report_window_ns, ..
-            } => {
+            Step::LeaseMoved => {
+                let report_window_ns = attempt.report_window_ns;
                 self.deadline_ns = attempt.deadline_ns;
                 // The report of a loss does not change the lease before the report was written.
                 let deadline_ns = attempt.deadline_ns.max(report_window_ns.0);
@@ -303,7 +302,7 @@ impl HoldReader {
 /// Returns all holds of a history, in the order in which they began.
 pub(super) fn holds(history: &History) -> Vec<Hold> {
     let mut reader = HoldReader::default();
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(&history.header);
     for event in &history.events {
         tracker.event(event, |attempt, step| reader.step(event, attempt, step));
     }

@@ -66,6 +66,7 @@ pub struct Timeline<'a> {
     holds: OnceCell<Vec<Hold>>,
     faults: OnceCell<Vec<FaultSpan<'a>>>,
     frozen: OnceCell<BTreeMap<usize, Vec<(u64, u64)>>>,
+    have_holds_overlapped: OnceCell<bool>,
 }
 
 impl<'a> Timeline<'a> {
@@ -78,6 +79,7 @@ impl<'a> Timeline<'a> {
             holds: OnceCell::new(),
             faults: OnceCell::new(),
             frozen: OnceCell::new(),
+            have_holds_overlapped: OnceCell::new(),
         }
     }
 
@@ -122,6 +124,16 @@ impl<'a> Timeline<'a> {
     /// Sets the result of [`Timeline::holds`], for a caller that has already computed it.
     pub(crate) fn set_holds(&self, holds: Vec<Hold>) {
         self.holds.get_or_init(|| holds);
+    }
+
+    /// Returns `false` if the holds of each lock certainly followed one another.
+    pub(crate) fn may_holds_overlap(&self) -> bool {
+        *self.have_holds_overlapped.get().unwrap_or(&true)
+    }
+
+    /// Sets the result of [`Timeline::may_holds_overlap`].
+    pub(crate) fn set_holds_overlapped(&self, have_overlapped: bool) {
+        self.have_holds_overlapped.get_or_init(|| have_overlapped);
     }
 
     /// Returns all faults, in the order in which they began.

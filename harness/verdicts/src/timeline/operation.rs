@@ -109,7 +109,7 @@ impl Operation {
 
 /// Calls `see` for every operation of a history, in the order in which the operations ended.
 pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(&history.header);
     let mut ended_at_ns = 0;
     for event in &history.events {
         ended_at_ns = event.at_ns;
@@ -139,7 +139,7 @@ pub fn each_operation(history: &History, mut see: impl FnMut(Operation)) {
                     })
                 }
                 Step::Gone => Operation::unanswered(attempt, ended_at_ns),
-                Step::Requested | Step::Acted | Step::LeaseMoved { .. } => None,
+                Step::Requested | Step::Acted | Step::LeaseMoved => None,
             };
             operation.into_iter().for_each(&mut see);
         });

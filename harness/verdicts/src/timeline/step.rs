@@ -11,7 +11,7 @@ pub enum HoldEnd {
     Open,
 }
 
-/// A step of an attempt.
+/// A step of an attempt. It is small, because every step is passed to every checker; the attempt has the details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// The request to acquire was sent.
@@ -21,10 +21,7 @@ pub enum Step {
     /// The grant arrived, so the hold begins.
     Begun,
     /// The lease was extended or shortened.
-    LeaseMoved {
-        /// The earliest and latest time at which the lock may have written the report.
-        report_window_ns: (u64, u64),
-    },
+    LeaseMoved,
     /// The leader requested permission to act, received it, or acted. Only for locks that grant such permissions.
     Acted,
     /// The hold ended.
@@ -35,8 +32,6 @@ pub enum Step {
         released: Option<bool>,
         /// Whether the release ended in an error.
         failed: bool,
-        /// When the last command of the release was sent.
-        last_command_ns: Option<u64>,
     },
     /// The worker died, which ends the attempt.
     Gone,

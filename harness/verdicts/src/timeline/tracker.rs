@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use crate::history::{Event, EventKind};
+use crate::history::{Event, EventKind, Header};
 
 use super::attempt::{Attempt, Followed};
 use super::fault::{breaks_leases, spoils_clocks, stops_clients};
@@ -27,6 +27,9 @@ const LONG_LIST: usize = 1024;
 #[derive(Debug)]
 pub struct AttemptTracker {
     workers: Vec<OpenAttempts>,
+    key_history: bool,
+    /// Whether some leader has asked its lock for permission to act.
+    have_leaders_asked: bool,
     /// When a fault last made a node lose keys.
     leases_broken_ns: Option<u64>,
     /// Whether some clock has been wrong.
@@ -38,12 +41,14 @@ pub struct AttemptTracker {
 }
 
 impl AttemptTracker {
-    /// Creates a tracker for a history with this number of workers.
-    pub fn new(workers: usize) -> Self {
+    /// Creates a tracker for a history with this header.
+    pub fn new(header: &Header) -> Self {
         AttemptTracker {
             workers: std::iter::repeat_with(OpenAttempts::default)
-                .take(workers)
+                .take(header.workers)
                 .collect(),
+            key_history: header.key_history,
+            have_leaders_asked: false,
             leases_broken_ns: None,
             clocks_spoilt: false,
             freezes: Vec::new(),
@@ -80,24 +85,36 @@ impl AttemptTracker {
                     see(&attempt, Step::Gone);
                 }
             }
+            EventKind::Acquire { .. } => return self.begin(event, see),
+            EventKind::Act { .. } | EventKind::MayAct { .. } => {
+                self.have_leaders_asked = true;
+                return self.follow(event, see);
+            }
+            // Only leaders make a step when they access the stock.
+            what if what.is_access() && !self.have_leaders_asked => {}
             _ => return self.follow(event, see),
         }
         false
     }
 
-    /// Processes an event that can be about one attempt. Returns `false` if no attempt made a step.
-    fn follow(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
-        if let Some(mut attempt) = Attempt::from_event(event) {
-            let mut freezes = self.freezes.iter();
-            if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
-                attempt.read.record_freeze();
-            }
-            see(&attempt, Step::Requested);
-            if let Some(open) = self.workers.get_mut(attempt.worker) {
-                open.push(attempt);
-            }
-            return true;
+    /// Processes an event that begins an attempt. Returns `false` if it does not.
+    fn begin(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
+        let Some(mut attempt) = Attempt::from_event(event, self.key_history) else {
+            return false;
+        };
+        let mut freezes = self.freezes.iter();
+        if freezes.any(|(_, workers)| workers.contains(&attempt.worker)) {
+            attempt.read.record_freeze();
         }
+        match self.workers.get_mut(attempt.worker) {
+            Some(open) => see(open.push(attempt), Step::Requested),
+            None => see(&attempt, Step::Requested),
+        }
+        true
+    }
+
+    /// Processes an event that can be about an attempt in progress. Returns `false` if no attempt made a step.
+    fn follow(&mut self, event: &Event, mut see: impl FnMut(&Attempt, Step)) -> bool {
         let attempt_id = match &event.what {
             EventKind::KeyChanged { why, .. } => why.command().map(|by| (by.worker, by.op)),
             what => what.attempt(),
@@ -173,7 +190,8 @@ struct OpenAttempts {
 }
 
 impl OpenAttempts {
-    fn push(&mut self, attempt: Attempt) {
+    /// Adds an attempt, and returns it.
+    fn push(&mut self, attempt: Attempt) -> &Attempt {
         let length = self.list.len();
         // Doubling a long list would leave up to half of its memory unused.
         if length == self.list.capacity() && length >= LONG_LIST {
@@ -190,6 +208,7 @@ impl OpenAttempts {
             self.positions
                 .extend(added.map(|(attempt, index)| (attempt.op, index)));
         }
+        &self.list[newest]
     }
 
     /// Returns the position of an attempt, or `None` if it is not in progress.
@@ -204,7 +223,12 @@ impl OpenAttempts {
     }
 
     fn remove(&mut self, index: usize) {
-        let removed = self.list.swap_remove(index).op;
+        let (removed, last) = (self.list[index].op, self.list.len() - 1);
+        // Unlike `swap_remove`, this does not copy the attempt, which is large.
+        if index < last {
+            self.list.swap(index, last);
+        }
+        self.list.truncate(last);
         if self.list.len() <= MAX_SEARCHED {
             self.positions.clear();
         } else {
@@ -265,6 +289,17 @@ impl<T> UnderWay<T> {
         known
             .map(|known| &mut known.1)
             .or_else(|| self.more.get_mut(&op))
+    }
+
+    /// Returns `true` if no attempt is in progress.
+    pub fn is_empty(&self) -> bool {
+        self.few.is_empty() && self.more.is_empty()
+    }
+
+    /// Returns the values of all attempts in progress.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        let few = self.few.iter().map(|(_, value)| value);
+        few.chain(self.more.values())
     }
 
     /// Ends an attempt, and returns its value.

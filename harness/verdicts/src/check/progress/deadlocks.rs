@@ -23,6 +23,10 @@ pub(in crate::check) struct Deadlocks {
     wants: Vec<Option<Want>>,
     /// The attempt and the worker that holds each lock, by lock.
     holders: Vec<Option<(u64, usize)>>,
+    /// Number of locks that each worker holds.
+    held: Vec<u32>,
+    /// Whether some worker has requested a lock while it held another one. Before that, no cycle can exist.
+    has_nested: bool,
     /// Waiting until this time proves nothing, because of a fault or a stall.
     excused_until_ns: u64,
     found: Vec<(u64, Deadlock)>,
@@ -34,6 +38,7 @@ impl Deadlocks {
             bound_ns,
             wants: vec![None; workers],
             holders: vec![None; locks],
+            held: vec![0; workers],
             ..Deadlocks::default()
         }
     }
@@ -56,18 +61,27 @@ impl Deadlocks {
                 let op = attempt.op;
                 if let Some(want) = self.wants.get_mut(worker) {
                     *want = Some(Want { op, lock, since_ns });
+                    self.has_nested |= self.held[worker] > 0;
                 }
             }
             Step::Begun => {
                 self.ends(at_ns, worker, stalled_ns);
                 self.holders[lock as usize] = Some((attempt.op, worker));
+                self.held
+                    .get_mut(worker)
+                    .into_iter()
+                    .for_each(|held| *held += 1);
             }
             Step::Denied(_) | Step::Gone => self.ends(at_ns, worker, stalled_ns),
             Step::Ended(_) if holder == Some((attempt.op, worker)) => {
                 self.judge(at_ns, worker, stalled_ns);
                 self.holders[lock as usize] = None;
+                self.held
+                    .get_mut(worker)
+                    .into_iter()
+                    .for_each(|held| *held -= 1);
             }
-            Step::Ended(_) | Step::Answered { .. } | Step::LeaseMoved { .. } | Step::Acted => {}
+            Step::Ended(_) | Step::Answered { .. } | Step::LeaseMoved | Step::Acted => {}
         }
     }
 
@@ -102,6 +116,9 @@ impl Deadlocks {
 
     /// Judges the cycle of this worker, if there is one that has lasted until now.
     fn judge(&mut self, at_ns: u64, worker: usize, stalled_ns: impl Fn(u64, u64) -> u64) {
+        if !self.has_nested {
+            return;
+        }
         let Some(waits) = self.cycle_of(worker) else {
             return;
         };

@@ -6,6 +6,7 @@
 
 use picklock_scenarios::Phase;
 
+use crate::history::Header;
 use crate::key_history::{Expiry, KeyUpdate, may_be_lock_value};
 use crate::timeline::{Attempt, Step, UnderWay};
 
@@ -26,6 +27,8 @@ struct LockValue {
 /// The current values of the locks.
 #[derive(Debug, Default)]
 pub(in crate::check) struct KeptAlive {
+    /// Whether the run has a key history. Without one, no value is known.
+    key_history: bool,
     /// The values, by the number of the key.
     current_values: Vec<Option<LockValue>>,
     /// The lock of each active attempt.
@@ -35,7 +38,17 @@ pub(in crate::check) struct KeptAlive {
 }
 
 impl KeptAlive {
+    pub(in crate::check) fn new(header: &Header) -> Self {
+        KeptAlive {
+            key_history: header.key_history,
+            ..KeptAlive::default()
+        }
+    }
+
     pub(in crate::check) fn step(&mut self, attempt: &Attempt, step: Step) {
+        if !self.key_history {
+            return;
+        }
         match step {
             Step::Requested => self.locks.begin(attempt.op, attempt.lock),
             Step::Begun | Step::Denied(_) | Step::Gone => {

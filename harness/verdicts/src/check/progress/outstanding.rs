@@ -86,11 +86,11 @@ impl Outstanding {
         reach: &Reach,
     ) {
         let clear_ns = at_ns.saturating_add(self.longest_ns(attempt));
-        if matches!(step, Step::Begun | Step::LeaseMoved { .. }) {
+        if matches!(step, Step::Begun | Step::LeaseMoved) {
             self.held_lease_ns = self.held_lease_ns.max(self.longest_ns(attempt));
         }
         match step {
-            Step::Requested | Step::LeaseMoved { .. } | Step::Acted => {}
+            Step::Requested | Step::LeaseMoved | Step::Acted => {}
             Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
             Step::Begun => {
                 self.holders.push(Holder {

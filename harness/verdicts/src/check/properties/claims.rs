@@ -355,6 +355,46 @@ impl Claims {
             );
         }
     }
+
+    /// Handles a step of an attempt in a history with key history.
+    fn judge_step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        self.nodes_used.step(attempt, step);
+        self.kept.step(at_ns, attempt, step);
+        match step {
+            Step::Requested => self.written.begin(attempt.op),
+            Step::Begun => self.granted(at_ns, attempt),
+            Step::LeaseMoved => {
+                let written = self.written.by_attempt(attempt);
+                let kept = (self.kept_value(at_ns, attempt)).filter(|_| written.is_empty());
+                self.judge_elapsed(at_ns, attempt);
+                self.judge_extended_expiry(at_ns, attempt);
+                self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
+            }
+            Step::Denied(denial) => {
+                if !denial.is_definite() {
+                    self.in_doubt.insert(attempt.op);
+                }
+                self.cancelled.remove(&attempt.op);
+                self.written.forget(attempt.op);
+            }
+            Step::Answered { released, .. } => {
+                let lease_end_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
+                if released == Some(true) && at_ns > lease_end_ns {
+                    self.released_late.insert(attempt.op);
+                }
+                let is_cancelled = self.cancelled.remove(&attempt.op);
+                if released == Some(false) && !is_cancelled && self.declares.min_hold_ms == 0 {
+                    self.denied_ns.insert(attempt.op, at_ns);
+                }
+                self.written.forget(attempt.op);
+            }
+            Step::Gone => {
+                self.cancelled.remove(&attempt.op);
+                self.written.forget(attempt.op);
+            }
+            _ => {}
+        }
+    }
 }
 
 impl Checker for Claims {
@@ -392,44 +432,14 @@ impl Checker for Claims {
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if !self.key_history {
-            return;
+        if self.key_history {
+            self.judge_step(at_ns, attempt, step);
         }
-        self.nodes_used.step(attempt, step);
-        self.kept.step(at_ns, attempt, step);
-        match step {
-            Step::Requested => self.written.begin(attempt.op),
-            Step::Begun => self.granted(at_ns, attempt),
-            Step::LeaseMoved { .. } => {
-                let written = self.written.by_attempt(attempt);
-                let kept = (self.kept_value(at_ns, attempt)).filter(|_| written.is_empty());
-                self.judge_elapsed(at_ns, attempt);
-                self.judge_extended_expiry(at_ns, attempt);
-                self.judge_validity(at_ns, attempt, &kept.unwrap_or(written));
-            }
-            Step::Denied(denial) => {
-                if !denial.is_definite() {
-                    self.in_doubt.insert(attempt.op);
-                }
-                self.cancelled.remove(&attempt.op);
-                self.written.forget(attempt.op);
-            }
-            Step::Answered { released, .. } => {
-                let lease_end_ns = attempt.begun_ns().saturating_add(attempt.ttl_ns);
-                if released == Some(true) && at_ns > lease_end_ns {
-                    self.released_late.insert(attempt.op);
-                }
-                let is_cancelled = self.cancelled.remove(&attempt.op);
-                if released == Some(false) && !is_cancelled && self.declares.min_hold_ms == 0 {
-                    self.denied_ns.insert(attempt.op, at_ns);
-                }
-                self.written.forget(attempt.op);
-            }
-            Step::Gone => {
-                self.cancelled.remove(&attempt.op);
-                self.written.forget(attempt.op);
-            }
-            _ => {}
+    }
+
+    fn accessed(&mut self, event: &Event) {
+        if self.key_history {
+            self.kept.event(event);
         }
     }
 

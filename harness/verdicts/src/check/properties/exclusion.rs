@@ -14,14 +14,12 @@ use crate::check::checker::Checker;
 use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::{Claim, FalseClaim, Judgement, Observation};
 use crate::check::overlap::{self, PairFilter};
-use crate::check::turns::Turns;
 use crate::history::{Event, EventKind, Header};
-use crate::timeline::{Attempt, Hold, Lease, Step, Timeline};
+use crate::timeline::{Hold, Lease, Timeline};
 
 /// The checker. It uses the holds if two of them may have overlapped, and for a semaphore the probe after the run.
 pub(in crate::check) struct Exclusion {
     capacity: u32,
-    turns: Turns,
     /// When a probe got more permits than the lock has, and how many it got.
     extra_permits: Option<(u64, u32)>,
 }
@@ -56,13 +54,8 @@ impl Checker for Exclusion {
     fn new(header: &Header) -> Self {
         Exclusion {
             capacity: header.capacity,
-            turns: Turns::new(header),
             extra_permits: None,
         }
-    }
-
-    fn step(&mut self, _: u64, attempt: &Attempt, step: Step) {
-        self.turns.step(attempt, step);
     }
 
     fn event(&mut self, event: &Event) {
@@ -77,7 +70,7 @@ impl Checker for Exclusion {
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        let judgement = if self.turns.may_have_overlapped() {
+        let judgement = if timeline.may_holds_overlap() {
             judge_holds(timeline.holds(), self.capacity, overlap::ALL_PAIRS)
         } else {
             Judgement::Held

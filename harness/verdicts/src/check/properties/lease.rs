@@ -26,12 +26,11 @@ use crate::check::description::{DOES_NOT_APPLY, Description};
 use crate::check::finding::Judgement;
 use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap::{self, PairFilter};
-use crate::check::turns::Turns;
 use crate::history::Header;
-use crate::timeline::{self, Attempt, Hold, Step, Timeline};
+use crate::timeline::{self, Hold, Timeline};
 
 /// The checker. A lease runs only during its hold, so the holds are used only if two of them may have overlapped.
-pub(in crate::check) struct Lease(Turns);
+pub(in crate::check) struct Lease;
 
 /// Returns `true` if the lock was granted to `hold` during a lease of `other`, for every possible time of the grant
 /// between the request and its arrival. Applies to locks that do not report how long their lease runs.
@@ -110,16 +109,12 @@ impl Checker for Lease {
         page: include_str!("../../../explain/lease.md"),
     };
 
-    fn new(header: &Header) -> Self {
-        Lease(Turns::new(header))
-    }
-
-    fn step(&mut self, _: u64, attempt: &Attempt, step: Step) {
-        self.0.step(attempt, step);
+    fn new(_: &Header) -> Self {
+        Lease
     }
 
     fn finish(self, timeline: &Timeline<'_>) -> Judgement {
-        if !self.0.may_have_overlapped() {
+        if !timeline.may_holds_overlap() {
             return Judgement::Held;
         }
         let capacity = timeline.history().header.capacity;

@@ -41,6 +41,10 @@ macro_rules! checkers {
                 $(self.$name.step(at_ns, attempt, step);)*
             }
 
+            pub fn accessed(&mut self, event: &Event) {
+                $(self.$name.accessed(event);)*
+            }
+
             pub fn event(&mut self, event: &Event) {
                 $(self.$name.event(event);)*
             }

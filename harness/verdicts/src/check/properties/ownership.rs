@@ -47,7 +47,6 @@ use crate::check::inconclusive::InconclusiveReason;
 use crate::check::overlap;
 use crate::check::ownership_from_answers::{self, ReleaseClaim};
 use crate::check::properties::lease;
-use crate::check::turns::Turns;
 use crate::history::{Event, EventKind, Header, KeyName};
 use crate::key_history::{KeyTable, KeyUpdate, Locks};
 use crate::timeline::{Attempt, AttemptTracker, HoldEnd, Step, Timeline};
@@ -60,7 +59,8 @@ pub(in crate::check) struct Ownership {
     gap: Option<InconclusiveReason>,
     /// Without key history, the releases that reported success after another client had got the lock.
     claims: Vec<ReleaseClaim>,
-    turns: Turns,
+    /// Without key history, the attempt that got each lock last.
+    latest_grants: Vec<Option<u64>>,
     /// The latest attempt of each worker.
     attempts: Vec<AttemptState>,
     /// The latest attempt of each worker, with the numbers of the keys that it has written.
@@ -254,7 +254,7 @@ impl Ownership {
                     ..AttemptState::default()
                 };
             }
-            Step::LeaseMoved { .. } if state.op == attempt.op => {
+            Step::LeaseMoved if state.op == attempt.op => {
                 state.deadline_ns = attempt.deadline_ns;
             }
             Step::Begun => {
@@ -284,6 +284,21 @@ impl Ownership {
                 };
             }
             _ => {}
+        }
+    }
+
+    /// Records a release that may have taken another client's lock, according to the answers alone.
+    fn record_claim(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        let latest = self.latest_grants.get_mut(attempt.lock as usize);
+        if step == Step::Begun {
+            latest
+                .into_iter()
+                .for_each(|latest| *latest = Some(attempt.op));
+        } else if let Some(claim) = ReleaseClaim::from_step(attempt, step) {
+            let is_latest = latest.is_some_and(|latest| *latest == Some(attempt.op));
+            if !is_latest || !claim.is_over(at_ns) {
+                self.claims.push(claim);
+            }
         }
     }
 
@@ -360,20 +375,17 @@ impl Checker for Ownership {
         Ownership {
             key_history: header.key_history,
             names: header.keys.clone(),
-            turns: Turns::new(header),
+            latest_grants: vec![None; header.keys.len()],
             ..Ownership::default()
         }
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.key_history {
-            return self.record_step(at_ns, attempt, step);
+            self.record_step(at_ns, attempt, step);
+        } else {
+            self.record_claim(at_ns, attempt, step);
         }
-        self.turns.step(attempt, step);
-        let claim = ReleaseClaim::from_step(attempt, step);
-        let may_be_foreign =
-            |claim: &ReleaseClaim| !self.turns.is_latest(attempt) || !claim.is_over(at_ns);
-        self.claims.extend(claim.filter(may_be_foreign));
     }
 
     fn event(&mut self, event: &Event) {
@@ -443,7 +455,7 @@ impl Checker for Ownership {
 /// Returns all foreign releases of a history, in the order in which they became certain.
 pub(in crate::check) fn foreign_takings(timeline: &Timeline<'_>) -> Vec<ForeignTaking> {
     let history = timeline.history();
-    let mut tracker = AttemptTracker::new(history.header.workers);
+    let mut tracker = AttemptTracker::new(&history.header);
     let mut checker = Ownership::new(&history.header);
     let mut keys = KeyTable::default();
     for event in &history.events {

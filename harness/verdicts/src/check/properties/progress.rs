@@ -339,6 +339,7 @@ impl Checker for Progress {
             excuses: StarvationExcuses::new(header.workers),
             overtaking: Overtaking::new(header),
             deadlocks: Deadlocks::new(header.workers, header.keys.len(), bound_ns),
+            kept_alive: KeptAlive::new(header),
             admits_many_holders: header.capacity > 1,
             ..Progress::default()
         }
@@ -384,10 +385,14 @@ impl Checker for Progress {
             }
             // The lock may have become free before its release was answered.
             Step::Answered { .. } => self.judge_lock(at_ns, lock),
-            Step::LeaseMoved { .. } | Step::Acted | Step::Ended(_) => {}
+            Step::LeaseMoved | Step::Acted | Step::Ended(_) => {}
         }
         let outstanding = &mut self.locks[lock as usize].outstanding;
         outstanding.step(at_ns, attempt, step, &self.reach);
+    }
+
+    fn accessed(&mut self, event: &Event) {
+        self.latest_ns = event.at_ns;
     }
 
     fn event(&mut self, event: &Event) {

@@ -201,20 +201,29 @@ impl Checker for Resource {
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if step == Step::Begun && self.capacity > 1 {
-            self.torn_reads.begun(attempt.op, attempt.lock);
+        // The resource of a lock with one holder is judged by the accesses alone.
+        if self.capacity == 1 && self.kind != LockKind::Semaphore {
+            return;
         }
-        if step == Step::Begun && self.kind == LockKind::Semaphore {
-            self.record_weight(attempt);
+        let is_over = matches!(step, Step::Ended(_) | Step::Gone);
+        if self.capacity > 1 {
+            if step == Step::Begun {
+                self.torn_reads.begun(attempt.op, attempt.lock);
+            } else if is_over {
+                self.torn_reads.ended(attempt.op);
+            }
         }
-        if matches!(step, Step::Ended(_) | Step::Gone) {
-            self.inside.retain(|inside| inside.op != attempt.op);
-            self.withdraw_touch(at_ns, attempt);
-            self.torn_reads.ended(attempt.op);
+        if self.kind == LockKind::Semaphore {
+            if step == Step::Begun {
+                self.record_weight(attempt);
+            } else if is_over {
+                self.inside.retain(|inside| inside.op != attempt.op);
+                self.withdraw_touch(at_ns, attempt);
+            }
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn accessed(&mut self, event: &Event) {
         self.latest_ns = event.at_ns;
         if self.capacity > 1
             && let Some(torn) = self.torn_reads.event(event)
@@ -233,14 +242,19 @@ impl Checker for Resource {
                     self.enter(event.at_ns, *op, *key);
                 }
             }
-            EventKind::End {
-                stock_left, sold, ..
-            } => {
-                for (lock, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
-                    self.judge_count(event.at_ns, lock as u32, *sold, *left);
-                }
-            }
             _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.latest_ns = event.at_ns;
+        if let EventKind::End {
+            stock_left, sold, ..
+        } = &event.what
+        {
+            for (lock, (sold, left)) in sold.iter().zip(stock_left).enumerate() {
+                self.judge_count(event.at_ns, lock as u32, *sold, *left);
+            }
         }
     }
 

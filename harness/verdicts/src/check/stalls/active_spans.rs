@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::history::{Event, EventKind};
-use crate::timeline::{Attempt, Step, ns_from_ms};
+use crate::timeline::{Attempt, Step, UnderWay, ns_from_ms};
 
 use crate::check::inconclusive::{self, InconclusiveReason};
 
@@ -16,8 +16,8 @@ const MAX_TRACKED_FAULTS: usize = 64;
 pub(in crate::check) struct ActiveSpans {
     /// Number of holds and faults so far. It numbers their beginnings.
     serial: u64,
-    /// Serial numbers of the holds in progress, by worker and attempt.
-    holds: BTreeMap<(usize, u64), u64>,
+    /// The worker and the serial number of each hold in progress.
+    holds: UnderWay<(usize, u64)>,
     faults: BTreeMap<u32, Fault>,
     /// When the last completed hold ended.
     held_until_ns: Option<u64>,
@@ -56,14 +56,13 @@ impl Fault {
 
 impl ActiveSpans {
     pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let id = (attempt.worker, attempt.op);
         match step {
             Step::Begun => {
                 self.serial += 1;
-                self.holds.insert(id, self.serial);
+                self.holds.begin(attempt.op, (attempt.worker, self.serial));
             }
             Step::Ended(_) => {
-                let Some(begun) = self.holds.remove(&id) else {
+                let Some((_, begun)) = self.holds.end(attempt.op) else {
                     return;
                 };
                 self.held_until_ns = Some(at_ns);
@@ -139,8 +138,8 @@ impl ActiveSpans {
         let fault = self.faults.get(&id)?;
         let due_ns = at_ns.saturating_sub(ns_from_ms(late_ms));
         let left_too_early = fault.left_ns.is_some_and(|left_ns| left_ns >= due_ns);
-        let mut holds = self.holds.iter();
-        let mut is_held = || holds.any(|((worker, _), begun)| fault.meets(*worker, *begun));
+        let mut holds = self.holds.values();
+        let mut is_held = || holds.any(|(worker, begun)| fault.meets(*worker, *begun));
         (left_too_early && !is_held()).then(|| InconclusiveReason::FaultOverran {
             fault: fault.detail.clone(),
             lasted_ns: at_ns.saturating_sub(fault.began_ns),

@@ -102,7 +102,7 @@ impl StallCorrection {
             stalls,
         };
         let mut active: BTreeMap<u64, ActiveHold> = BTreeMap::new();
-        let mut tracker = AttemptTracker::new(history.header.workers);
+        let mut tracker = AttemptTracker::new(&history.header);
         let mut end_ns = 0;
         for event in &history.events {
             end_ns = event.at_ns;
@@ -136,14 +136,13 @@ impl StallCorrection {
             Step::Begun => {
                 active.insert(attempt.op, ActiveHold::new(at_ns, attempt, delays));
             }
-            Step::LeaseMoved {
-                report_window_ns, ..
-            } => {
+            Step::LeaseMoved => {
                 if let Some(hold) = active.get_mut(&attempt.op) {
+                    let (reported_at_ns, _) = attempt.report_window_ns;
                     hold.event(at_ns, delays);
                     self.cut_at_lease(at_ns, hold, delays);
-                    hold.reported_at_ns = report_window_ns.0;
-                    hold.late_since_report_ns = delays.stalled_ns(report_window_ns.0, at_ns);
+                    hold.reported_at_ns = reported_at_ns;
+                    hold.late_since_report_ns = delays.stalled_ns(reported_at_ns, at_ns);
                     hold.earliest_deadline_ns = attempt.deadline_ns;
                     hold.latest_deadline_ns = attempt.latest_deadline_ns;
                 }

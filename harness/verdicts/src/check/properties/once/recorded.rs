@@ -66,6 +66,9 @@ impl Recorded {
     }
 
     pub(super) fn step(&mut self, attempt: &Attempt, step: Step) {
+        if self.schedule.is_none() {
+            return;
+        }
         if step == Step::Requested
             && let Some(tick) = self.current.get(&attempt.worker)
         {

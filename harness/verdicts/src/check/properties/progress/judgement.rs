@@ -16,12 +16,10 @@ impl Progress {
         if self.locks.len() < 2 || self.admits_many_holders {
             return;
         }
-        let mut deadlocks = std::mem::take(&mut self.deadlocks);
-        work(&mut deadlocks, &|from_ns, until_ns| {
+        work(&mut self.deadlocks, &|from_ns, until_ns| {
             self.excuses
                 .waited_ns((from_ns, until_ns), self.ttl_ns, self.lease_ns)
         });
-        self.deadlocks = deadlocks;
     }
 
     /// Judges the wait of the probe.
