@@ -6,8 +6,9 @@
 //! so a permit has no expiry here. Any other value, such as a number or a list of tokens, does not belong to a holder,
 //! but only counts the permits.
 //!
-//! A read/write lock stores its holders in the same way. A field of its hash whose value is not a number, such as the
-//! mode, does not belong to a holder.
+//! A read/write lock stores its holders in the same way, or in a set. A field of its hash whose value is not a number,
+//! such as the mode, does not belong to a holder. It may also have several keys for its holders: one for the writer and
+//! one for the readers, or one for each reader. Then the value of a key that is no collection is a hold, too.
 //!
 //! A lock may have several keys. Its permits are in the collection that named the tokens of the most grants when they
 //! arrived. If there is such a collection, the other keys do not hold permits, even if they contain tokens: a waiting
@@ -59,7 +60,10 @@ pub(super) fn split_permits(events: &mut Vec<Event>, keys: &[String], kind: Lock
             },
         };
         let permits = held.entry((*node, key.clone())).or_default();
-        let now = value.as_deref().map(|value| elements(value, kind));
+        let is_split = stores.split.contains(&lock);
+        let now = value
+            .as_deref()
+            .map(|value| elements(value, kind).or_else(|| is_split.then(|| one_hold(value))));
         let is_unnamed = permits.is_empty() && now.as_ref().is_none_or(Option::is_none);
         if is_unnamed && kind != LockKind::Semaphore {
             split.push(event);
@@ -96,6 +100,8 @@ struct Stores {
     all: BTreeMap<KeyName, u32>,
     /// The locks that have a store whose elements name their holders.
     named: BTreeSet<u32>,
+    /// The locks whose holders are in several keys.
+    split: BTreeSet<u32>,
 }
 
 impl Stores {
@@ -121,8 +127,10 @@ impl Stores {
 #[derive(Debug)]
 struct Candidate {
     key: KeyName,
-    /// Number of grants whose token the key contained when they arrived.
+    /// Number of grants whose token the key contained when they arrived, while it was a collection that names holders.
     grants: u32,
+    /// The attempts whose token the key still contained when they were asked to release.
+    named: BTreeSet<u64>,
     /// Whether its value has ever been a collection that names holders.
     names_holders: bool,
     /// The current value on each node.
@@ -130,7 +138,8 @@ struct Candidate {
 }
 
 /// Returns the keys that store permits. For each lock, these are the key with the lock's name, and the key that
-/// contained the tokens of the most grants. If neither exists, the first key that an acquisition wrote counts.
+/// contained the tokens of the most grants. If neither exists, the first key that an acquisition wrote counts. For a
+/// read/write lock, each further key that contained the tokens of other holders counts as well.
 fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
     let mut stores = Stores::default();
     for (lock, candidates) in candidates(events, keys, kind) {
@@ -140,15 +149,45 @@ fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
         let Some(best) = candidates.iter().rev().max_by_key(rank) else {
             continue;
         };
-        if best.names_holders {
+        let own = candidates.iter().find(|candidate| is_own(candidate));
+        let mut of_lock: Vec<&Candidate> = own.into_iter().chain([best]).collect();
+        let further = match kind {
+            LockKind::Rwlock => further_stores(&candidates, best),
+            _ => Vec::new(),
+        };
+        if !further.is_empty() {
+            // A key that never names a holder, such as the number of readers, is next to those that do.
+            of_lock.retain(|candidate| !candidate.named.is_empty() || is_own(candidate));
+            of_lock.extend(&further);
+            stores.split.insert(lock);
+        }
+        if best.names_holders || !further.is_empty() {
             stores.named.insert(lock);
         }
-        let own = candidates.iter().find(|candidate| is_own(candidate));
-        for store in own.into_iter().chain([best]) {
-            stores.all.insert(store.key.clone(), lock);
-        }
+        let keys = of_lock.iter().map(|candidate| candidate.key.clone());
+        stores.all.extend(keys.map(|key| (key, lock)));
     }
     stores
+}
+
+impl Candidate {
+    fn names(&self, token: &str) -> bool {
+        self.values.values().any(|value| names_token(value, token))
+    }
+}
+
+/// Returns the keys that contained the token of a holder that no other store contained. The mark of a client that waits
+/// is no hold: it goes away when the client has the lock.
+fn further_stores<'a>(candidates: &'a [Candidate], best: &Candidate) -> Vec<&'a Candidate> {
+    let mut stored = best.named.clone();
+    let mut further: Vec<&Candidate> = candidates.iter().collect();
+    further.sort_by_key(|candidate| std::cmp::Reverse(candidate.named.len()));
+    further.retain(|candidate| {
+        let is_new = !candidate.named.is_subset(&stored);
+        stored.extend(&candidate.named);
+        is_new
+    });
+    further
 }
 
 /// Returns the keys of each lock that contain its name and that an acquisition wrote, in the order of their first
@@ -156,14 +195,25 @@ fn stores(events: &[Event], keys: &[String], kind: LockKind) -> Stores {
 fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32, Vec<Candidate>> {
     let locks = Locks::by_name(keys);
     let mut candidates: BTreeMap<u32, Vec<Candidate>> = BTreeMap::new();
+    let mut tokens: BTreeMap<u64, &String> = BTreeMap::new();
     for event in events {
-        if let EventKind::Granted { token, .. } = &event.what {
-            for candidate in candidates.values_mut().flatten() {
-                let mut values = candidate.values.values();
-                let is_named =
-                    candidate.names_holders && values.any(|value| names_token(value, token));
-                candidate.grants += u32::from(is_named);
+        match &event.what {
+            EventKind::Granted { token, op, .. } => {
+                for candidate in candidates.values_mut().flatten() {
+                    let is_named = candidate.names_holders && candidate.names(token);
+                    candidate.grants += u32::from(is_named);
+                }
+                tokens.insert(*op, token);
             }
+            EventKind::Release { op, .. } => {
+                let token = tokens.remove(op).map_or("", String::as_str);
+                for candidate in candidates.values_mut().flatten() {
+                    candidate
+                        .named
+                        .extend(candidate.names(token).then_some(*op));
+                }
+            }
+            _ => {}
         }
         let EventKind::KeyChanged {
             node,
@@ -190,6 +240,7 @@ fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32
                 of_lock.push(Candidate {
                     key: key.clone(),
                     grants: 0,
+                    named: BTreeSet::new(),
                     names_holders: false,
                     values: BTreeMap::new(),
                 });
@@ -214,16 +265,26 @@ fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32
 /// Permits with their values, by the names of their elements.
 type Permits = BTreeMap<String, Arc<str>>;
 
-/// Returns the elements of a hash or a sorted set with a number for each of them, or `None` for any other value.
+/// Returns the hold that is the whole value of a key.
+fn one_hold(value: &str) -> Permits {
+    Permits::from([(value.to_owned(), Arc::from(value))])
+}
+
+/// Returns the elements of a hash or a sorted set with a number for each of them, or the members of the set of a
+/// read/write lock. Returns `None` for any other value.
 fn elements(value: &str, kind: LockKind) -> Option<Permits> {
     let inside = value.strip_prefix('{')?.strip_suffix('}')?;
     let mut permits = Permits::new();
     for element in inside.split(", ") {
-        let (name, number) = element.rsplit_once(": ")?;
-        if number.parse::<f64>().is_ok() {
-            permits.insert(name.to_owned(), Arc::from(element));
-        } else if kind == LockKind::Semaphore {
-            return None;
+        match element.rsplit_once(": ") {
+            Some((name, number)) if number.parse::<f64>().is_ok() => {
+                permits.insert(name.to_owned(), Arc::from(element));
+            }
+            None if kind == LockKind::Rwlock => {
+                permits.insert(element.to_owned(), Arc::from(element));
+            }
+            Some(_) if kind == LockKind::Rwlock => {}
+            _ => return None,
         }
     }
     (!permits.is_empty()).then_some(permits)
@@ -321,6 +382,11 @@ mod tests {
         }
     }
 
+    fn release(op: u64) -> Event {
+        let what = EventKind::Release { worker: 0, op };
+        Event { at_ns: op, what }
+    }
+
     /// A client that waits leaves its token in a queue, and takes the permit under the same token.
     #[test]
     fn permits_are_in_the_collection_that_names_the_grants() {
@@ -398,5 +464,38 @@ mod tests {
             changed,
             expected.map(|(key, is_there)| (key.to_owned(), is_there))
         );
+    }
+
+    /// The writer's key and the readers' set both hold the lock, but the queue does not.
+    #[test]
+    fn holders_of_a_read_write_lock_may_be_in_several_keys() {
+        let key = |end: &str| KeyName::Other(format!("slots:{end}").into());
+        let mut events = vec![
+            change(1, Phase::Acquire, key("queue"), Some("{w1}")),
+            change(1, Phase::Acquire, key("writer"), Some("w1")),
+            granted(1, "w1"),
+            change(1, Phase::Acquire, key("queue"), None),
+            release(1),
+            change(1, Phase::Release, key("writer"), None),
+            change(2, Phase::Acquire, key("readers"), Some("{r2}")),
+            granted(2, "r2"),
+            change(3, Phase::Acquire, key("readers"), Some("{r2, r3}")),
+            granted(3, "r3"),
+            release(3),
+        ];
+        split_permits(&mut events, &["slots".into()], LockKind::Rwlock);
+        let changed = events.iter().filter_map(|event| match &event.what {
+            EventKind::KeyChanged { key, .. } => Some(key.text(&[]).to_owned()),
+            _ => None,
+        });
+        let expected = [
+            "slots:queue",
+            "slots [w1]",
+            "slots:queue",
+            "slots [w1]",
+            "slots [r2]",
+            "slots [r3]",
+        ];
+        assert_eq!(changed.collect::<Vec<_>>(), expected);
     }
 }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use picklock_scenarios::Phase;
 
-use crate::history::{History, KeyCommand};
+use crate::history::{History, KeyCommand, KeyName};
 use crate::key_history::{SpanEnd, ValueSpan, adds_element, shares_element};
 use crate::timeline::{EXPIRY_SLACK_NS, FaultSpan, Hold, Lease, names_token, overlap};
 
@@ -37,9 +37,11 @@ impl LostOwnership<'_> {
     /// Returns why both attempts owned the lock, although the lease of each was running.
     pub fn cause(&self, one: &Hold, other: &Hold) -> Cause {
         let (Some(one_ns), Some(other_ns)) = (self.taken_ns(one), self.taken_ns(other)) else {
-            let is_shared = self.has_foreign_permit(one) || self.has_foreign_permit(other);
-            return if is_shared {
+            let holds = [one, other];
+            return if holds.iter().any(|hold| self.has_foreign_permit(hold)) {
                 Cause::SharedToken
+            } else if holds.iter().any(|hold| self.only_counted(hold)) {
+                Cause::Undetermined
             } else {
                 Cause::UnbackedGrant
             };
@@ -84,6 +86,19 @@ impl LostOwnership<'_> {
                 && span.exists_at(hold.begin_ns)
                 && author.is_some_and(|author| author.worker != hold.worker)
         })
+    }
+
+    /// Returns `true` if the attempt has no value, but changed a number next to the holders of its lock. A read/write
+    /// lock may count its readers, and a number does not show whose hold it counts.
+    fn only_counted(&self, hold: &Hold) -> bool {
+        self.taken_ns(hold).is_none()
+            && self.spans_of(hold).any(|span| {
+                let is_beside =
+                    matches!(&span.key, KeyName::Beside { beside, .. } if *beside == hold.lock);
+                is_beside
+                    && span.phase() == Some(Phase::Acquire)
+                    && span.value.parse::<f64>().is_ok()
+            })
     }
 
     /// Returns `true` if an attempt took the lock on the node of `taken`, but in another key.
