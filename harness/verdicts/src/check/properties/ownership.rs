@@ -238,7 +238,8 @@ impl Ownership {
     }
 
     /// Records a step of an attempt. The latest attempt of a worker is remembered until its next one, because its
-    /// commands may arrive late.
+    /// commands may arrive late. Not inlined, so that a step costs little without a key history.
+    #[inline(never)]
     fn record_step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.attempts.len() <= attempt.worker {
             self.attempts

@@ -80,7 +80,6 @@ pub(in crate::check) struct Progress {
     /// Whether a fault set a clock wrong, or corrected it.
     clocks_spoilt: bool,
     run_over: bool,
-    admits_many_holders: bool,
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvationReason>,
@@ -338,9 +337,8 @@ impl Checker for Progress {
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
             overtaking: Overtaking::new(header),
-            deadlocks: Deadlocks::new(header.workers, header.keys.len(), bound_ns),
+            deadlocks: Deadlocks::new(header, bound_ns),
             kept_alive: KeptAlive::new(header),
-            admits_many_holders: header.capacity > 1,
             ..Progress::default()
         }
     }
@@ -354,9 +352,12 @@ impl Checker for Progress {
         if lock as usize >= self.locks.len() {
             return;
         }
-        self.with_deadlocks(|deadlocks, stalled_ns| {
-            deadlocks.step(at_ns, attempt, step, stalled_ns);
-        });
+        if self.deadlocks.are_possible() {
+            self.with_deadlocks(|deadlocks, stalled_ns| {
+                deadlocks.judge_step(at_ns, attempt, step, stalled_ns);
+            });
+        }
+        self.deadlocks.step(at_ns, attempt, step);
         self.latest_ns = at_ns;
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
         self.lease_ns = self.lease_ns.max(self.ttl_ns);
