@@ -190,14 +190,18 @@ impl Progress {
         })
     }
 
-    /// Judges the waits of the clients that are requesting this lock: the common wait of those that reach what the lock
-    /// needs, and the longest wait of the others. Returns early unless the lock was idle for longer than the bound.
+    /// Judges the waits of the clients that are requesting this lock, if the lock was idle for longer than the bound.
     fn judge_lock(&mut self, at_ns: u64, lock: u32) {
         let outstanding = &self.locks[lock as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
-        if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
-            return;
+        if self.run_over || at_ns > idle_since_ns.saturating_add(self.bound_ns) {
+            self.judge_waits(at_ns, lock);
         }
+    }
+
+    /// Judges the common wait of the clients that reach what this lock needs, and the longest wait of the others.
+    #[cold]
+    fn judge_waits(&mut self, at_ns: u64, lock: u32) {
         self.recount(lock);
         let longest = self.waiters.longest(lock, true).map(|(worker, _)| worker);
         let reaching = longest.zip(self.waiters.wanted_since_ns(lock));
