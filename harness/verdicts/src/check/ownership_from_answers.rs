@@ -18,7 +18,7 @@
 //! release that succeeds on one of them proves nothing about a client that has the lock on the other.
 
 use super::finding::{ForeignTaking, Taking};
-use crate::timeline::{Attempt, FaultSpan, Hold, Step, Timeline, leaves_two_masters};
+use crate::timeline::{Attempt, FaultSpan, Hold, Timeline, leaves_two_masters};
 
 /// A release that reported success.
 #[derive(Debug, Clone, Copy)]
@@ -70,15 +70,8 @@ pub(super) fn foreign_takings(
 }
 
 impl ReleaseClaim {
-    /// Returns the claim that an attempt makes with this step, or `None` if it makes none.
-    pub fn from_step(attempt: &Attempt, step: Step) -> Option<Self> {
-        let Step::Answered {
-            released: Some(true),
-            ..
-        } = step
-        else {
-            return None;
-        };
+    /// Returns the claim of an attempt whose release reported success, or `None` if it never held the lock.
+    pub fn new(attempt: &Attempt) -> Option<Self> {
         let (sent_ns, _) = attempt.ended?;
         Some(ReleaseClaim {
             lock: attempt.lock,

@@ -85,6 +85,7 @@ impl RunValidity {
     }
 
     /// Records an attempt that is over, and whether it competed with the one before it in the list.
+    #[cold]
     fn compare_with_last(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         let over_already = attempt.ended.is_some() && !matches!(step, Step::Ended(_));
         let is_over = matches!(step, Step::Denied(_) | Step::Ended(_) | Step::Gone);

@@ -347,10 +347,12 @@ impl Attempt {
             // The lock did not report a validity, but the key history shows when the client took the key.
             (None, LastWrite::On(_, written_ns)) => {
                 self.lease_observed = true;
+                let elapsed_ms = self.possible_elapsed(at_ns, elapsed_ms);
                 self.record_answer(at_ns, elapsed_ms);
                 LeaseDeadline::from_write(written_ns, self.ttl_ns)
             }
             (None, _) => {
+                let elapsed_ms = self.possible_elapsed(at_ns, elapsed_ms);
                 let (not_before_ns, _) = self.record_answer(at_ns, elapsed_ms);
                 let deadline = LeaseDeadline::from_ttl(self.acquire_ns, at_ns, self.ttl_ns);
                 LeaseDeadline {
@@ -376,9 +378,7 @@ impl Attempt {
         valid_ms: u64,
         elapsed_ms: Option<u64>,
     ) -> LeaseDeadline {
-        let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
-        let elapsed_ms =
-            elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns));
+        let elapsed_ms = self.possible_elapsed(arrived_ns, elapsed_ms);
         let report_window_ns = self.record_answer(arrived_ns, elapsed_ms);
         let deadline = LeaseDeadline::reported(report_window_ns, valid_ms);
         let runs_out_ns = std::mem::replace(&mut self.runs_out_ns, u64::MAX);
@@ -388,11 +388,17 @@ impl Attempt {
         }
     }
 
-    /// Records an answer of the worker. Returns the earliest and latest time at which the worker may have written it.
+    /// Returns the reported time of the request, or `None` if it is impossible or was not reported.
+    fn possible_elapsed(&self, arrived_ns: u64, elapsed_ms: Option<u64>) -> Option<u64> {
+        let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
+        elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns))
+    }
+
+    /// Records an answer of the worker, whose reported time must be possible. Returns the earliest and latest time at
+    /// which the worker may have written it.
     fn record_answer(&mut self, arrived_ns: u64, elapsed_ms: Option<u64>) -> (u64, u64) {
         let not_before_ns = self.last_answer.record_arrival(arrived_ns);
-        let waited_ns = arrived_ns.saturating_sub(self.acquire_ns);
-        match elapsed_ms.filter(|elapsed_ms| !is_void(*elapsed_ms, waited_ns, self.ttl_ns)) {
+        match elapsed_ms {
             Some(elapsed_ms) => {
                 let written_ns = self.read.report_window(elapsed_ms, arrived_ns);
                 self.last_answer.record_earliest_writing(written_ns.0);

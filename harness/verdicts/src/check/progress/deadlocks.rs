@@ -5,6 +5,7 @@
 //! Clients that all take their locks in the same order never close a cycle.
 
 use crate::check::finding::{Deadlock, Observation, Wait};
+use crate::history::Header;
 use crate::timeline::{Attempt, Step};
 
 /// A request without an answer.
@@ -33,49 +34,76 @@ pub(in crate::check) struct Deadlocks {
 }
 
 impl Deadlocks {
-    pub(in crate::check) fn new(workers: usize, locks: usize, bound_ns: u64) -> Self {
+    pub(in crate::check) fn new(header: &Header, bound_ns: u64) -> Self {
+        // A client that never holds two locks cannot close a cycle. Locks that admit several holders are not judged.
+        let is_judged = header.keys.len() > 1 && header.capacity < 2;
+        let locks = if is_judged { header.keys.len() } else { 0 };
         Deadlocks {
             bound_ns,
-            wants: vec![None; workers],
+            wants: vec![None; header.workers],
             holders: vec![None; locks],
-            held: vec![0; workers],
+            held: vec![0; header.workers],
             ..Deadlocks::default()
         }
     }
 
-    /// Handles a step of an attempt. `stalled_ns` returns how long the machine kept clients waiting between two times.
-    pub(in crate::check) fn step(
+    /// Returns `true` if a cycle may exist.
+    pub(in crate::check) fn are_possible(&self) -> bool {
+        self.has_nested
+    }
+
+    /// Judges the wait that ends with this step, if one ends. Must be called before [`Self::step`]. `stalled_ns` returns
+    /// how long the machine kept clients waiting between two times.
+    pub(in crate::check) fn judge_step(
         &mut self,
         at_ns: u64,
         attempt: &Attempt,
         step: Step,
         stalled_ns: impl Fn(u64, u64) -> u64,
     ) {
-        let (worker, lock) = (attempt.worker, attempt.lock);
-        let Some(holder) = self.holders.get(lock as usize).copied() else {
-            return;
+        let is_judged = match step {
+            Step::Begun | Step::Denied(_) | Step::Gone => true,
+            Step::Ended(_) => self.is_holder(attempt),
+            Step::Requested | Step::Answered { .. } | Step::LeaseMoved | Step::Acted => false,
         };
+        if is_judged {
+            self.judge(at_ns, attempt.worker, stalled_ns);
+        }
+    }
+
+    fn is_holder(&self, attempt: &Attempt) -> bool {
+        let holder = self.holders.get(attempt.lock as usize).copied().flatten();
+        holder == Some((attempt.op, attempt.worker))
+    }
+
+    /// Handles a step of an attempt.
+    pub(in crate::check) fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
+        let (worker, lock) = (attempt.worker, attempt.lock as usize);
+        if lock >= self.holders.len() {
+            return;
+        }
         match step {
             Step::Requested => {
-                let since_ns = at_ns;
-                let op = attempt.op;
                 if let Some(want) = self.wants.get_mut(worker) {
-                    *want = Some(Want { op, lock, since_ns });
+                    *want = Some(Want {
+                        op: attempt.op,
+                        lock: attempt.lock,
+                        since_ns: at_ns,
+                    });
                     self.has_nested |= self.held[worker] > 0;
                 }
             }
             Step::Begun => {
-                self.ends(at_ns, worker, stalled_ns);
-                self.holders[lock as usize] = Some((attempt.op, worker));
+                self.ends(worker);
+                self.holders[lock] = Some((attempt.op, worker));
                 self.held
                     .get_mut(worker)
                     .into_iter()
                     .for_each(|held| *held += 1);
             }
-            Step::Denied(_) | Step::Gone => self.ends(at_ns, worker, stalled_ns),
-            Step::Ended(_) if holder == Some((attempt.op, worker)) => {
-                self.judge(at_ns, worker, stalled_ns);
-                self.holders[lock as usize] = None;
+            Step::Denied(_) | Step::Gone => self.ends(worker),
+            Step::Ended(_) if self.is_holder(attempt) => {
+                self.holders[lock] = None;
                 self.held
                     .get_mut(worker)
                     .into_iter()
@@ -86,8 +114,7 @@ impl Deadlocks {
     }
 
     /// Handles the end of a worker's wait.
-    fn ends(&mut self, at_ns: u64, worker: usize, stalled_ns: impl Fn(u64, u64) -> u64) {
-        self.judge(at_ns, worker, stalled_ns);
+    fn ends(&mut self, worker: usize) {
         if let Some(want) = self.wants.get_mut(worker) {
             *want = None;
         }
@@ -102,7 +129,8 @@ impl Deadlocks {
     /// Judges all waits at the end of the run.
     pub(in crate::check) fn run_over(&mut self, at_ns: u64, stalled_ns: impl Fn(u64, u64) -> u64) {
         for worker in 0..self.wants.len() {
-            self.ends(at_ns, worker, &stalled_ns);
+            self.judge(at_ns, worker, &stalled_ns);
+            self.ends(worker);
         }
     }
 
@@ -116,9 +144,6 @@ impl Deadlocks {
 
     /// Judges the cycle of this worker, if there is one that has lasted until now.
     fn judge(&mut self, at_ns: u64, worker: usize, stalled_ns: impl Fn(u64, u64) -> u64) {
-        if !self.has_nested {
-            return;
-        }
         let Some(waits) = self.cycle_of(worker) else {
             return;
         };

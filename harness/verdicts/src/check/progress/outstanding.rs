@@ -85,14 +85,14 @@ impl Outstanding {
         step: Step,
         reach: &Reach,
     ) {
-        let clear_ns = at_ns.saturating_add(self.longest_ns(attempt));
-        if matches!(step, Step::Begun | Step::LeaseMoved) {
-            self.held_lease_ns = self.held_lease_ns.max(self.longest_ns(attempt));
-        }
         match step {
-            Step::Requested | Step::LeaseMoved | Step::Acted => {}
+            Step::Requested | Step::Acted => {}
             Step::Denied(denial) => self.denied(at_ns, attempt, denial, reach),
+            Step::LeaseMoved => {
+                self.held_lease_ns = self.held_lease_ns.max(self.longest_ns(attempt))
+            }
             Step::Begun => {
+                self.held_lease_ns = self.held_lease_ns.max(self.longest_ns(attempt));
                 self.holders.push(Holder {
                     worker: attempt.worker,
                     op: attempt.op,
@@ -108,7 +108,7 @@ impl Outstanding {
                         worker: attempt.worker,
                         lock: attempt.lock,
                         op: attempt.op,
-                        clear_ns,
+                        clear_ns: self.expired_ns(at_ns, attempt),
                     });
                 }
             }
@@ -116,12 +116,12 @@ impl Outstanding {
                 self.held(self.free_ns(at_ns, attempt, reach));
                 self.releases.retain(|release| release.op != attempt.op);
                 if released.is_none() {
-                    self.clear_ns = self.clear_ns.max(clear_ns);
+                    self.clear_ns = self.clear_ns.max(self.expired_ns(at_ns, attempt));
                 }
             }
             Step::Gone => {
                 self.releases.retain(|release| release.op != attempt.op);
-                self.clear_ns = self.clear_ns.max(clear_ns);
+                self.clear_ns = self.clear_ns.max(self.expired_ns(at_ns, attempt));
             }
         }
     }
@@ -130,7 +130,7 @@ impl Outstanding {
         if denial.is_definite() {
             return;
         }
-        let clear_ns = at_ns.saturating_add(self.longest_ns(attempt));
+        let clear_ns = self.expired_ns(at_ns, attempt);
         self.doubt = Some(Doubt {
             worker: attempt.worker,
             at_ns,
@@ -188,6 +188,11 @@ impl Outstanding {
     /// Records that the lock rounds its leases up to `lease_ns`.
     pub(in crate::check) fn rounded_up(&mut self, lease_ns: u64) {
         self.lease_ns = lease_ns;
+    }
+
+    /// Returns when all values of an attempt have expired that ends now.
+    fn expired_ns(&self, at_ns: u64, attempt: &Attempt) -> u64 {
+        at_ns.saturating_add(self.longest_ns(attempt))
     }
 
     /// Returns how long an attempt's values may live after its end.

@@ -238,7 +238,8 @@ impl Ownership {
     }
 
     /// Records a step of an attempt. The latest attempt of a worker is remembered until its next one, because its
-    /// commands may arrive late.
+    /// commands may arrive late. Not inlined, so that a step costs little without a key history.
+    #[inline(never)]
     fn record_step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
         if self.attempts.len() <= attempt.worker {
             self.attempts
@@ -287,19 +288,14 @@ impl Ownership {
         }
     }
 
-    /// Records a release that may have taken another client's lock, according to the answers alone.
-    fn record_claim(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        let latest = self.latest_grants.get_mut(attempt.lock as usize);
-        if step == Step::Begun {
-            latest
-                .into_iter()
-                .for_each(|latest| *latest = Some(attempt.op));
-        } else if let Some(claim) = ReleaseClaim::from_step(attempt, step) {
-            let is_latest = latest.is_some_and(|latest| *latest == Some(attempt.op));
-            if !is_latest || !claim.is_over(at_ns) {
-                self.claims.push(claim);
-            }
-        }
+    /// Records the claim of an attempt that it has released its lock, unless the lock was certainly its own.
+    #[inline(never)]
+    fn record_claim(&mut self, at_ns: u64, attempt: &Attempt) {
+        let latest = self.latest_grants.get(attempt.lock as usize);
+        let is_latest = latest.is_some_and(|latest| *latest == Some(attempt.op));
+        let claim = ReleaseClaim::new(attempt);
+        self.claims
+            .extend(claim.filter(|claim| !is_latest || !claim.is_over(at_ns)));
     }
 
     /// Returns `true` if a late release of an earlier hold removed the running value of its own client.
@@ -381,10 +377,18 @@ impl Checker for Ownership {
     }
 
     fn step(&mut self, at_ns: u64, attempt: &Attempt, step: Step) {
-        if self.key_history {
-            self.record_step(at_ns, attempt, step);
-        } else {
-            self.record_claim(at_ns, attempt, step);
+        match step {
+            _ if self.key_history => self.record_step(at_ns, attempt, step),
+            Step::Begun => {
+                if let Some(latest) = self.latest_grants.get_mut(attempt.lock as usize) {
+                    *latest = Some(attempt.op);
+                }
+            }
+            Step::Answered {
+                released: Some(true),
+                ..
+            } => self.record_claim(at_ns, attempt),
+            _ => {}
         }
     }
 

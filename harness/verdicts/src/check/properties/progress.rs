@@ -80,7 +80,6 @@ pub(in crate::check) struct Progress {
     /// Whether a fault set a clock wrong, or corrected it.
     clocks_spoilt: bool,
     run_over: bool,
-    admits_many_holders: bool,
     latest_ns: u64,
     found: Vec<Starvation>,
     undecided: Option<StarvationReason>,
@@ -191,14 +190,18 @@ impl Progress {
         })
     }
 
-    /// Judges the waits of the clients that are requesting this lock: the common wait of those that reach what the lock
-    /// needs, and the longest wait of the others. Returns early unless the lock was idle for longer than the bound.
+    /// Judges the waits of the clients that are requesting this lock, if the lock was idle for longer than the bound.
     fn judge_lock(&mut self, at_ns: u64, lock: u32) {
         let outstanding = &self.locks[lock as usize].outstanding;
         let idle_since_ns = outstanding.clear_ns().max(self.faults_clear_ns);
-        if !self.run_over && at_ns <= idle_since_ns.saturating_add(self.bound_ns) {
-            return;
+        if self.run_over || at_ns > idle_since_ns.saturating_add(self.bound_ns) {
+            self.judge_waits(at_ns, lock);
         }
+    }
+
+    /// Judges the common wait of the clients that reach what this lock needs, and the longest wait of the others.
+    #[cold]
+    fn judge_waits(&mut self, at_ns: u64, lock: u32) {
         self.recount(lock);
         let longest = self.waiters.longest(lock, true).map(|(worker, _)| worker);
         let reaching = longest.zip(self.waiters.wanted_since_ns(lock));
@@ -338,9 +341,8 @@ impl Checker for Progress {
             reach: Reach::new(header),
             excuses: StarvationExcuses::new(header.workers),
             overtaking: Overtaking::new(header),
-            deadlocks: Deadlocks::new(header.workers, header.keys.len(), bound_ns),
+            deadlocks: Deadlocks::new(header, bound_ns),
             kept_alive: KeptAlive::new(header),
-            admits_many_holders: header.capacity > 1,
             ..Progress::default()
         }
     }
@@ -354,9 +356,12 @@ impl Checker for Progress {
         if lock as usize >= self.locks.len() {
             return;
         }
-        self.with_deadlocks(|deadlocks, stalled_ns| {
-            deadlocks.step(at_ns, attempt, step, stalled_ns);
-        });
+        if self.deadlocks.are_possible() {
+            self.with_deadlocks(|deadlocks, stalled_ns| {
+                deadlocks.judge_step(at_ns, attempt, step, stalled_ns);
+            });
+        }
+        self.deadlocks.step(at_ns, attempt, step);
         self.latest_ns = at_ns;
         self.ttl_ns = self.ttl_ns.max(attempt.ttl_ns);
         self.lease_ns = self.lease_ns.max(self.ttl_ns);

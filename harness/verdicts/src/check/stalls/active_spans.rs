@@ -66,13 +66,21 @@ impl ActiveSpans {
                     return;
                 };
                 self.held_until_ns = Some(at_ns);
-                for fault in self.faults.values_mut().take(MAX_TRACKED_FAULTS) {
-                    if fault.meets(attempt.worker, begun) {
-                        fault.left_ns = Some(at_ns);
-                    }
+                if !self.faults.is_empty() {
+                    self.left(at_ns, attempt.worker, begun);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Records the end of a hold with the faults that are meant to meet it.
+    #[inline(never)]
+    fn left(&mut self, at_ns: u64, worker: usize, begun: u64) {
+        for fault in self.faults.values_mut().take(MAX_TRACKED_FAULTS) {
+            if fault.meets(worker, begun) {
+                fault.left_ns = Some(at_ns);
+            }
         }
     }
 

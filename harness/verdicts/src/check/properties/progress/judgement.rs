@@ -12,10 +12,6 @@ impl Progress {
         &mut self,
         work: impl FnOnce(&mut Deadlocks, &dyn Fn(u64, u64) -> u64),
     ) {
-        // A client that never holds two locks cannot close a cycle.
-        if self.locks.len() < 2 || self.admits_many_holders {
-            return;
-        }
         work(&mut self.deadlocks, &|from_ns, until_ns| {
             self.excuses
                 .waited_ns((from_ns, until_ns), self.ttl_ns, self.lease_ns)
