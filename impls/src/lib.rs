@@ -178,6 +178,7 @@ locks! {
     semaphore_returns_one,
     semaphore_keeps_part,
     semaphore_signals_once,
+    semaphore_cuts_leases,
     rwlock_reader_ignores_writer,
     rwlock_writer_ignores_readers,
     rwlock_counts_then_adds,

@@ -110,6 +110,7 @@ catalog! {
     "permits-several-lost-release",
     "permits-several-lost-release-reply",
     "permits-wake-up",
+    "permits-short-lease",
     "read-write",
     "read-write-writer-starved",
     "read-write-pause",

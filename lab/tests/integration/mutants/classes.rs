@@ -60,7 +60,8 @@ pub const CLASSES: &[Class] = classes! {
     "S22", "exclusion where once was meant", ["cron-hold-too-short"], ["cron-del" x "ticks-short-job"];
     "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade", "semaphore-counts-one"],
         ["semaphore-counter" x "permits-finally-unlock"];
-    "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
+    "S24", "more permits are granted than there are",
+        ["semaphore-one-too-many", "semaphore-counts-then-adds", "semaphore-cuts-leases"], [];
     "S25", "a reader and a writer are in together", ["rwlock-reader-ignores-writer", "rwlock-writer-ignores-readers",
         "rwlock-counts-then-adds", "rwlock-releases-all"],
         ["rwlock-hash" x "read-write-late-unlock", "rwlock-hash" x "read-write-short-lease"];

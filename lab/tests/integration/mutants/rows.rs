@@ -128,6 +128,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "semaphore-returns-one", "semaphore-counter", "permits-several", "progress", "permit-leaked", All;
     "semaphore-keeps-part", "semaphore-counter", "permits-several", "progress", "permit-leaked", All;
     "semaphore-signals-once", "semaphore", "permits-wake-up", "progress", "lost-wake-up", All;
+    "semaphore-cuts-leases", "semaphore", "permits-short-lease", "exclusion", "wrong-expiry", All;
     "rwlock-reader-ignores-writer", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-writer-ignores-readers", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-counts-then-adds", "rwlock", "read-write-network-delay", "exclusion", "race", All;
