@@ -184,6 +184,7 @@ locks! {
     rwlock_counts_then_adds,
     rwlock_keeps_expired,
     rwlock_releases_all,
+    rwlock_writer_releases_any,
     rwlock_starves_writers,
     cron_hold_too_short,
     cron_never_releases,

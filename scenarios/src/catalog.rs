@@ -118,6 +118,7 @@ catalog! {
     "read-write-reader-crash",
     "read-write-short-lease",
     "read-write-late-unlock",
+    "read-write-late-writer",
     "read-write-lost-reply",
     "read-write-network-delay",
     "read-write-node-restart",

@@ -31,7 +31,7 @@ pub const CLASSES: &[Class] = classes! {
         ["phantom-extend", "renews-by-set", "extend-recreates", "leader-revives"], [];
     "S4", "a release or an extension by somebody who is not the owner",
         ["termination-frees-any", "start-frees-any", "release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
-         "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest"],
+         "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest", "rwlock-writer-releases-any"],
         ["setnx-expire" x "gc-pause"];
     "S5", "a grant that had run out when it came", ["expired-is-held"], ["set-nx-px" x "late-grant"];
     "S6", "wrong arithmetic of durations",
