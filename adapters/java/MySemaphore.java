@@ -12,7 +12,7 @@ public final class MySemaphore implements PicklockAdapter.SeveralPermits {
             redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
             if redis.call('ZCARD', KEYS[1]) + ARGV[4] > tonumber(ARGV[3]) then return 0 end
             for permit = 1, ARGV[4] do redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1] .. ':' .. permit) end
-            redis.call('PEXPIRE', KEYS[1], ARGV[2] * 2)
+            if redis.call('PTTL', KEYS[1]) < ARGV[2] * 2 then redis.call('PEXPIRE', KEYS[1], ARGV[2] * 2) end
             return 1""";
 
     private final RespClient redis;

@@ -29,6 +29,8 @@ pub(crate) enum Mistake {
     KeepsExpired,
     /// A release ends the holds of all clients.
     ReleasesAll,
+    /// The release of a writer ends the hold of any client.
+    WriterReleasesAny,
     /// A waiting writer leaves no mark.
     StarvesWriters,
 }
@@ -41,7 +43,7 @@ impl Mistake {
             Mistake::WriterIgnoresReaders => "writer-ignores-readers",
             Mistake::KeepsExpired => "keeps-expired",
             Mistake::StarvesWriters => "starves-writers",
-            Mistake::CountsThenAdds | Mistake::ReleasesAll => "",
+            Mistake::CountsThenAdds | Mistake::ReleasesAll | Mistake::WriterReleasesAny => "",
         }
     }
 }
@@ -126,7 +128,12 @@ impl Lock for VariedReadWriteLock {
     }
 
     async fn release(&mut self, key: &str, grant: &Grant) -> Result<bool, LockError> {
-        if self.mistake != Mistake::ReleasesAll {
+        let deletes_key = match self.mistake {
+            Mistake::ReleasesAll => true,
+            Mistake::WriterReleasesAny => grant.token.starts_with('w'),
+            _ => false,
+        };
+        if !deletes_key {
             return Lock::release(&mut self.original, key, grant).await;
         }
         let removed: u64 = self.original.redis.ask(Cmd::del(key)).await?;

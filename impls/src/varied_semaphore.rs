@@ -37,6 +37,8 @@ pub(crate) enum Mistake {
     ReleasesOldest,
     /// A waiter sleeps until it has received one signal per requested permit, but a release sends only one.
     SignalsOnce,
+    /// An acquisition sets the expiry of all permits to twice its own lease, even if another lease is longer.
+    CutsLeases,
 }
 
 /// `semaphore` with a mistake.
@@ -94,6 +96,16 @@ impl VariedSemaphore {
         Ok(Some(grant))
     }
 
+    /// Takes a permit, and sets the expiry of all permits.
+    async fn take_and_cut(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
+        let taken = self.original.attempt(key, name, lease).await?;
+        if taken.is_some() {
+            let expire = Cmd::pexpire(key, lease.millis().cast_signed() * 2);
+            self.original.redis.ask::<bool>(expire).await?;
+        }
+        Ok(taken)
+    }
+
     /// Sleeps until one signal per requested permit has arrived, or the wait is over.
     async fn sleep(&mut self, key: &str, until: Deadline) -> Result<(), LockError> {
         for _ in 0..self.original.permits {
@@ -137,6 +149,7 @@ impl Attempts for VariedSemaphore {
     async fn attempt(&mut self, key: &str, name: &str, lease: Lease) -> Taken {
         match self.mistake {
             Mistake::CountsThenAdds => self.count_and_add(key, name, lease).await,
+            Mistake::CutsLeases => self.take_and_cut(key, name, lease).await,
             _ => self.take(key, name, lease).await,
         }
     }

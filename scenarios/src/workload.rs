@@ -102,8 +102,8 @@ pub struct Workload {
     /// Number of clients, counting from client 0, that write. The others read. Only for `read-write`.
     #[serde(skip_serializing_if = "is_one_client")]
     pub writers: usize,
-    /// Lease that the last client, a reader, requests in place of `ttl`. It works for a third of that lease. If
-    /// omitted, all leases are equally long. Only for `read-write`.
+    /// Lease that the last client requests in place of `ttl`. It works for a third of that lease. If omitted, all
+    /// leases are equally long. Only for `permits`, and for `read-write`, where the last client is a reader.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_lease: Option<LeaseDuration>,
     /// Pause of a reader between two sections. If omitted, it is `think`. Only for `read-write`.

@@ -19,5 +19,7 @@ end
 for _, name in ipairs(names) do
     redis.call("ZADD", KEYS[1], now + ARGV[2], name)
 end
-redis.call("PEXPIRE", KEYS[1], ARGV[2] * 2)
+if redis.call("PTTL", KEYS[1]) < ARGV[2] * 2 then
+    redis.call("PEXPIRE", KEYS[1], ARGV[2] * 2)
+end
 return 1

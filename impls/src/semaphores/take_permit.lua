@@ -16,5 +16,8 @@ redis.call("ZADD", KEYS[1], now + ARGV[2], ARGV[1])
 for permit = 2, ARGV[4] do
     redis.call("ZADD", KEYS[1], now + ARGV[2], ARGV[1] .. "#" .. permit)
 end
-redis.call("PEXPIRE", KEYS[1], ARGV[2] * 2)
+-- A short lease must not cut a longer one.
+if redis.call("PTTL", KEYS[1]) < ARGV[2] * 2 then
+    redis.call("PEXPIRE", KEYS[1], ARGV[2] * 2)
+end
 return 1

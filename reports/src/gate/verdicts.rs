@@ -60,8 +60,7 @@ fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
         finding.reproduce = Some(cell.reproduce.clone());
     }
     let was_slow = machine_was_too_slow(&cell.verdicts);
-    let is_violated = cell.tally.values().any(|tally| tally.violated > 0);
-    let help = match (is_violated, was_slow) {
+    let help = match (has_unexpected_violation(cell, judged), was_slow) {
         (true, _) => "the violation in this cell comes first; without it, the rest can be judged",
         (false, true) => {
             "this does not show anything about the lock: run the gate again on a less busy machine"
@@ -71,6 +70,16 @@ fn inconclusive(cell: &Cell, judged: &[Judged<'_>]) -> Option<Finding> {
         }
     };
     Some(finding.help(help))
+}
+
+/// Returns `true` if a property of the cell is violated, and the violation is not the expected one.
+fn has_unexpected_violation(cell: &Cell, judged: &[Judged<'_>]) -> bool {
+    let is_unexpected = |property: Property| {
+        let mut expected = judged.iter().filter(|one| one.property == property);
+        expected.next().is_none_or(|one| one.violated().is_some())
+    };
+    let mut tallies = cell.tally.iter();
+    tallies.any(|(property, tally)| tally.violated > 0 && is_unexpected(*property))
 }
 
 /// A property of a cell, and the number of affected runs.

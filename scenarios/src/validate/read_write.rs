@@ -12,9 +12,14 @@ pub fn read_write(scenario: &Scenario) -> Result<(), Problem> {
     let workload = &scenario.workload;
     let wrong = |field: &str, text: String| Err(Problem::at(&["workload", field], text));
     if workload.kind != WorkloadKind::ReadWrite {
+        if workload.short_lease.is_some() && !workload.needs_permits() {
+            let text = "`short_lease` needs several holders at the same time".to_owned();
+            return wrong("short_lease", text).map_err(|problem| {
+                problem.hint("`kind = \"permits\"` or `kind = \"read-write\"`")
+            });
+        }
         let of_read_write = [
             ("writers", workload.writers != 1),
-            ("short_lease", workload.short_lease.is_some()),
             ("reader_think", workload.reader_think.is_some()),
         ];
         return match of_read_write.into_iter().find(|(_, is_used)| *is_used) {
@@ -92,6 +97,10 @@ mod tests {
         wrong(
             "[workload]\nwriters = 2\n",
             "`writers` needs readers and writers",
+        );
+        wrong(
+            "[workload]\nshort_lease = \"0.3ttl\"\n",
+            "`short_lease` needs several holders at the same time",
         );
         wrong(
             "[judge]\nmax_overtakes = 3\n",

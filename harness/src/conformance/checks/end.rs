@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 
 use super::acquire::must_be_refused;
 use super::{CheckEnd, Clients, EndSeen, RequestKind, Who, failed, passed, passed_with};
-use crate::adapter::exit::describe;
+use crate::adapter::exit::{as_verb, describe};
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
@@ -35,9 +35,10 @@ pub(super) async fn sigterm_ends_it(clients: &mut Clients) -> CheckEnd {
 
 fn judge_sigterm(end: &EndSeen, is_contained: bool) -> CheckEnd {
     match &end.how {
-        Some(how) if end.left.is_empty() => passed_with(format!("it {how}")),
+        Some(how) if end.left.is_empty() => passed_with(format!("it {}", as_verb(how))),
         Some(how) => failed(format!(
-            "it {how}, and left processes behind: {}; they were killed",
+            "it {}, and left processes behind: {}; they were killed",
+            as_verb(how),
             end.left.join(", ")
         )),
         // The kernel does not deliver signals to the first process of a container if that process does not handle them.
@@ -60,13 +61,15 @@ fn judge(end: &EndSeen) -> CheckEnd {
     };
     if !end.left.is_empty() {
         return failed(format!(
-            "it {how}, and left processes behind: {}; they were killed",
+            "it {}, and left processes behind: {}; they were killed",
+            as_verb(how),
             end.left.join(", ")
         ));
     }
     if *how != describe(ExitStatus::default()) {
         return failed(format!(
-            "it {how} at the end of its standard input; expected status 0"
+            "it {} at the end of its standard input; expected status 0",
+            as_verb(how)
         ));
     }
     passed()

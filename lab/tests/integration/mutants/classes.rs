@@ -31,7 +31,7 @@ pub const CLASSES: &[Class] = classes! {
         ["phantom-extend", "renews-by-set", "extend-recreates", "leader-revives"], [];
     "S4", "a release or an extension by somebody who is not the owner",
         ["termination-frees-any", "start-frees-any", "release-without-token", "retry-without-token", "extend-without-token", "releases-every-key",
-         "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest"],
+         "token-by-prefix", "release-again-late", "renews-any-value", "semaphore-releases-oldest", "rwlock-writer-releases-any"],
         ["setnx-expire" x "gc-pause"];
     "S5", "a grant that had run out when it came", ["expired-is-held"], ["set-nx-px" x "late-grant"];
     "S6", "wrong arithmetic of durations",
@@ -60,7 +60,8 @@ pub const CLASSES: &[Class] = classes! {
     "S22", "exclusion where once was meant", ["cron-hold-too-short"], ["cron-del" x "ticks-short-job"];
     "S23", "a permit is minted", ["semaphore-release-retried", "semaphore-remade", "semaphore-counts-one"],
         ["semaphore-counter" x "permits-finally-unlock"];
-    "S24", "more permits are granted than there are", ["semaphore-one-too-many", "semaphore-counts-then-adds"], [];
+    "S24", "more permits are granted than there are",
+        ["semaphore-one-too-many", "semaphore-counts-then-adds", "semaphore-cuts-leases"], [];
     "S25", "a reader and a writer are in together", ["rwlock-reader-ignores-writer", "rwlock-writer-ignores-readers",
         "rwlock-counts-then-adds", "rwlock-releases-all"],
         ["rwlock-hash" x "read-write-late-unlock", "rwlock-hash" x "read-write-short-lease"];

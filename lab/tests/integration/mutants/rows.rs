@@ -128,11 +128,13 @@ pub(super) const ROWS: &[Row] = rows! {
     "semaphore-returns-one", "semaphore-counter", "permits-several", "progress", "permit-leaked", All;
     "semaphore-keeps-part", "semaphore-counter", "permits-several", "progress", "permit-leaked", All;
     "semaphore-signals-once", "semaphore", "permits-wake-up", "progress", "lost-wake-up", All;
+    "semaphore-cuts-leases", "semaphore", "permits-short-lease", "exclusion", "wrong-expiry", All;
     "rwlock-reader-ignores-writer", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-writer-ignores-readers", "rwlock", "read-write", "exclusion", "torn-read", All;
     "rwlock-counts-then-adds", "rwlock", "read-write-network-delay", "exclusion", "race", All;
     "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
     "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
+    "rwlock-writer-releases-any", "rwlock", "read-write-late-writer", "ownership", "stolen-release", All;
     "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
     "cron-hold-too-short", "cron-min-hold", "ticks-short-job", "once", "ran-twice", All;
     "cron-never-releases", "set-nx-px", "ticks-long-job", "once", "skipped-tick", All;
