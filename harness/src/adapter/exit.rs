@@ -56,16 +56,6 @@ pub(crate) fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Returns a description by `describe` as the verb of a sentence: `exited with status 3`, `was killed by signal 9`.
-pub(crate) fn as_verb(description: &str) -> String {
-    let was = if description.starts_with("killed") {
-        "was "
-    } else {
-        ""
-    };
-    format!("{was}{description}")
-}
-
 /// Returns the name of a signal that commonly ends a process.
 fn signal_name(number: i32) -> Option<&'static str> {
     [

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::exit::as_verb;
 use super::message::WorkerMessage;
 use super::message_shape::{EVENTS, FieldKind, FieldShape, REPLIES, REQUESTS, field};
 
@@ -84,7 +83,7 @@ pub enum ProtocolFault {
         "it did not answer `{op}`: it wrote an incomplete line; end every line with a newline, and flush it"
     )]
     Unfinished { op: &'static str },
-    #[error("it {} before it answered `{op}`", as_verb(how))]
+    #[error("it ended before it answered `{op}`: {how}")]
     Ended {
         op: &'static str,
         /// A description of its exit.

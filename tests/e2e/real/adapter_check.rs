@@ -150,12 +150,12 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
     (
         "exits",
         "grant",
-        &["exited with status 3 before it answered `acquire`"],
+        &["ended before it answered `acquire`: exited with status 3"],
     ),
     (
         "exits-at-once",
         "handshake",
-        &["exited with status 1 before it answered `init`"],
+        &["ended before it answered `init`: exited with status 1"],
     ),
     // Every check ends with a `ping`, including the first.
     (

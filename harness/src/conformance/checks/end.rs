@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 
 use super::acquire::must_be_refused;
 use super::{CheckEnd, Clients, EndSeen, RequestKind, Who, failed, passed, passed_with};
-use crate::adapter::exit::{as_verb, describe};
+use crate::adapter::exit::describe;
 
 pub(super) async fn end_is_clean(clients: &mut Clients) -> CheckEnd {
     clients.ask(Who::One, RequestKind::Ping).await?;
@@ -35,10 +35,9 @@ pub(super) async fn sigterm_ends_it(clients: &mut Clients) -> CheckEnd {
 
 fn judge_sigterm(end: &EndSeen, is_contained: bool) -> CheckEnd {
     match &end.how {
-        Some(how) if end.left.is_empty() => passed_with(format!("it {}", as_verb(how))),
+        Some(how) if end.left.is_empty() => passed_with(how.clone()),
         Some(how) => failed(format!(
-            "it {}, and left processes behind: {}; they were killed",
-            as_verb(how),
+            "{how}, and left processes behind: {}; they were killed",
             end.left.join(", ")
         )),
         // The kernel does not deliver signals to the first process of a container if that process does not handle them.
@@ -61,15 +60,13 @@ fn judge(end: &EndSeen) -> CheckEnd {
     };
     if !end.left.is_empty() {
         return failed(format!(
-            "it {}, and left processes behind: {}; they were killed",
-            as_verb(how),
+            "{how}, and left processes behind: {}; they were killed",
             end.left.join(", ")
         ));
     }
     if *how != describe(ExitStatus::default()) {
         return failed(format!(
-            "it {} at the end of its standard input; expected status 0",
-            as_verb(how)
+            "{how} at the end of its standard input; expected status 0"
         ));
     }
     passed()

@@ -265,7 +265,6 @@ fn candidates(events: &[Event], keys: &[String], kind: LockKind) -> BTreeMap<u32
 /// Permits with their values, by the names of their elements.
 type Permits = BTreeMap<String, Arc<str>>;
 
-/// Returns the hold that is the whole value of a key.
 fn one_hold(value: &str) -> Permits {
     Permits::from([(value.to_owned(), Arc::from(value))])
 }

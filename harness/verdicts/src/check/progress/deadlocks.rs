@@ -52,8 +52,8 @@ impl Deadlocks {
         self.has_nested
     }
 
-    /// Judges the wait that ends with this step, if one ends. Must be called before [`Self::step`]. `stalled_ns` returns
-    /// how long the machine kept clients waiting between two times.
+    /// Judges the wait that ends with this step, if one ends. Must be called before [`Self::step`]. `stalled_ns`
+    /// returns how long the machine kept clients waiting between two times.
     pub(in crate::check) fn judge_step(
         &mut self,
         at_ns: u64,
