@@ -134,7 +134,7 @@ pub(super) const ROWS: &[Row] = rows! {
     "rwlock-counts-then-adds", "rwlock", "read-write-network-delay", "exclusion", "race", All;
     "rwlock-keeps-expired", "rwlock", "read-write-reader-crash", "progress", "permit-leaked", All;
     "rwlock-releases-all", "rwlock", "read-write", "ownership", "stolen-release", All;
-    "rwlock-writer-releases-any", "rwlock", "read-write-late-writer", "ownership", "stolen-release", All;
+    "rwlock-writer-releases-any", "rwlock", "read-write-late-writer", "ownership", "race", All;
     "rwlock-starves-writers", "rwlock", "read-write-writer-starved", "progress", "writer-starved", All;
     "cron-hold-too-short", "cron-min-hold", "ticks-short-job", "once", "ran-twice", All;
     "cron-never-releases", "set-nx-px", "ticks-long-job", "once", "skipped-tick", All;

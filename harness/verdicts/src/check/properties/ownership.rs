@@ -231,7 +231,9 @@ impl Ownership {
             taker: taken.by.op,
             owner: taken.owner.1,
             owned_ns: taken.written_ns,
-            sent_ns: (taker.and_then(|attempt| attempt.released_ns)).unwrap_or(taken.at_ns),
+            sent_ns: (taker.and_then(|attempt| attempt.released_ns))
+                .or(taken.by.sent_ns)
+                .unwrap_or(taken.at_ns),
             took_effect_ns: taken.at_ns,
             how: taken.how,
         }
