@@ -21,7 +21,7 @@ use crate::adapter::process::{
 use crate::adapter::protocol_fault::ProtocolFault;
 use crate::adapter::worker_command::WorkerCommand;
 use crate::clock::Clock;
-use crate::process_stat::{ProcessStat, peers_of, waited_ns};
+use crate::process_stat::{ProcessStat, cpu_waits, peers_of};
 use crate::servers::{BackendError, Reaper, Registration, WorkerContainer, parent_death_signal};
 
 /// Time that an adapter may take to reply, in addition to the requested wait.
@@ -334,7 +334,7 @@ impl Client {
         let busy = living.into_iter().map(|pid| {
             let ticks = ProcessStat::for_process(pid).map_or(0, |stat| stat.cpu_ticks);
             let used = TICK.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX));
-            used + Duration::from_nanos(waited_ns(pid).unwrap_or(0))
+            used + Duration::from_nanos(cpu_waits(pid).values().sum())
         });
         busy.sum()
     }

@@ -26,7 +26,7 @@ pub(crate) use process_table::{MARK_VARIABLE, ProcessTable};
 pub(crate) use stall::{Motion, families, is_any_stopped};
 pub(crate) use stat::{ProcessStat, tracer_of_this_process};
 #[cfg(feature = "servers")]
-pub(crate) use stat::{all_processes, ran_ns, waited_ns};
+pub(crate) use stat::{all_processes, cpu_waits, ran_ns};
 #[cfg(test)]
 pub(crate) use tcp_sockets::parse_sockets;
 pub(crate) use tcp_sockets::{ip_v4_sockets, ip_v6_sockets};

@@ -1,5 +1,7 @@
 //! Information about one process or thread, and the lists of them.
 
+#[cfg(feature = "servers")]
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -107,17 +109,17 @@ pub(crate) fn ran_ns(pid: u32) -> Option<u64> {
     Some(Schedstat::from_read(text.as_bytes()).ok()?.sum_exec_runtime)
 }
 
-/// Returns how long the threads of a process, taken together, were ready to run but had no CPU, in nanoseconds. Returns
-/// `None` if the kernel does not report it or the process has exited.
+/// Returns how long each thread of a process was ready to run but had no CPU, in nanoseconds, by the ID of the thread.
+/// It is empty if the kernel does not report it or the process has exited.
 #[cfg(feature = "servers")]
-pub(crate) fn waited_ns(pid: u32) -> Option<u64> {
-    let threads = numbered_entries(Path::new(&format!("/proc/{pid}/task"))).ok()?;
+pub(crate) fn cpu_waits(pid: u32) -> BTreeMap<u32, u64> {
+    let threads = numbered_entries(Path::new(&format!("/proc/{pid}/task"))).unwrap_or_default();
     let wait_of_thread = |thread: u32| {
         let text = text_of(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
-        Some(Schedstat::from_read(text.as_bytes()).ok()?.run_delay)
+        let schedstat = Schedstat::from_read(text.as_bytes()).ok()?;
+        Some((thread, schedstat.run_delay))
     };
-    let waits = threads.into_iter().filter_map(wait_of_thread);
-    waits.reduce(|sum, wait| sum + wait)
+    threads.into_iter().filter_map(wait_of_thread).collect()
 }
 
 /// Returns the process that traces this process, such as a debugger, or `None` if there is none.

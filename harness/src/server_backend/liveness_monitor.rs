@@ -103,7 +103,7 @@ impl LivenessMonitor {
         });
     }
 
-    /// Records that a worker has waited for a CPU for `waited_ns` nanoseconds since `since_ns`.
+    /// Records that a thread of a worker has waited for a CPU for `waited_ns` nanoseconds since `since_ns`.
     pub(super) fn record_delay(&self, worker: usize, since_ns: u64, waited_ns: u64) {
         if Duration::from_nanos(waited_ns) < self.shortest.get() {
             return;

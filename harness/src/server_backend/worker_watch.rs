@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use super::liveness_monitor::{LivenessMonitor, Watched};
 use crate::clock::Clock;
-use crate::process_stat::{Motion, families, waited_ns};
+use crate::process_stat::{Motion, cpu_waits, families};
 
 /// Minimum pause between two observations of all workers.
 const LOOK: Duration = Duration::from_millis(10);
@@ -61,10 +61,9 @@ pub(super) async fn watch(
             continue;
         }
         let waits = waits_of(families.clone()).await;
-        for (worker, wait_ns) in &waits {
-            if let Some(before_ns) = last_waits.get(worker) {
-                // Several threads may have waited at the same time.
-                let delay_ns = wait_ns.saturating_sub(*before_ns).min(passed_ns);
+        for (worker, waits) in &waits {
+            if let Some(last) = last_waits.get(worker) {
+                let delay_ns = longest_wait_ns(last, waits).min(passed_ns);
                 liveness.record_delay(*worker, waited_since_ns, delay_ns);
             }
         }
@@ -79,13 +78,26 @@ fn look_at(families: &Families) -> BTreeMap<u32, Motion> {
         .collect()
 }
 
-/// Returns how long each worker's processes have waited for a CPU, in nanoseconds. Runs on another thread.
-async fn waits_of(families: Families) -> BTreeMap<usize, u64> {
-    let wait_of_family = |(worker, processes): (usize, BTreeSet<u32>)| {
-        let waits = processes.into_iter().filter_map(waited_ns);
-        (worker, waits.sum())
+/// How long each thread has waited for a CPU so far, in nanoseconds, by its ID.
+type CpuWaits = BTreeMap<u32, u64>;
+
+/// Returns the longest wait of a thread between two readings, in nanoseconds. The waits of several threads are not added
+/// up, because they may have waited at the same time: most threads of a process do not do what its client waits for.
+fn longest_wait_ns(before: &CpuWaits, now: &CpuWaits) -> u64 {
+    let wait_ns = |(thread, now_ns): (&u32, &u64)| {
+        let before_ns = before.get(thread).copied().unwrap_or(0);
+        now_ns.saturating_sub(before_ns)
     };
-    let look = move || families.into_iter().map(wait_of_family).collect();
+    now.iter().map(wait_ns).max().unwrap_or(0)
+}
+
+/// Returns how long the threads of each worker's processes have waited for a CPU. Runs on another thread.
+async fn waits_of(families: Families) -> BTreeMap<usize, CpuWaits> {
+    let waits_of_family = |(worker, processes): (usize, BTreeSet<u32>)| {
+        let waits = processes.into_iter().flat_map(cpu_waits);
+        (worker, waits.collect())
+    };
+    let look = move || families.into_iter().map(waits_of_family).collect();
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
@@ -100,4 +112,18 @@ async fn families_of(leaders: &BTreeMap<usize, u32>) -> Families {
         (*worker, found.remove(leader).unwrap_or_else(alone))
     };
     leaders.iter().map(family).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_of_several_threads_are_not_added_up() {
+        let before = CpuWaits::from([(1, 100), (2, 50), (3, 900)]);
+        // Thread 3 has ended, and thread 4 is new.
+        let now = CpuWaits::from([(1, 140), (2, 120), (4, 60)]);
+        assert_eq!(longest_wait_ns(&before, &now), 70);
+        assert_eq!(longest_wait_ns(&before, &before), 0);
+    }
 }

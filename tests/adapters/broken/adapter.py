@@ -76,6 +76,7 @@ FAULTS = {
     "keeps-failed": "answers `section-failed` with true, and keeps the key",
     "not-reentrant": "says that it is re-entrant, and refuses its holder",
     "inner-frees": "is re-entrant, and frees the lock at the inner release",
+    "long-permit": "says that it is a semaphore, and gives its only permit a lease of a minute",
 }
 
 # Features that the modes of version 2 declare.
@@ -154,6 +155,8 @@ def take(key, token, ttl_ms):
         return free
     if mode == "seconds":
         return redis.ask("SET", key, token, "NX", "EX", ttl_ms) == "OK"
+    if mode == "long-permit":
+        ttl_ms = 60_000
     if mode == "short-lease":
         ttl_ms //= 2
     return redis.ask("SET", key, token, "NX", "PX", ttl_ms) == "OK"
@@ -238,6 +241,8 @@ def init(request):
         idle = [sys.executable, "-c", "import time; time.sleep(60)"]
         subprocess.Popen(idle, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     ready = {"reply": "ready", "name": "broken", "version": mode}
+    if mode == "long-permit":
+        ready.update(protocol=2, kinds=["semaphore"])
     return {**ready, "protocol": 2, OFFERS[mode]: True} if mode in OFFERS else ready
 
 

@@ -281,6 +281,14 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         "reentrant",
         &["after the holder's inner `release`"],
     ),
+    (
+        "long-permit",
+        "permit-lease",
+        &[
+            "after its holder had died, it answered with `refused`",
+            "#permits",
+        ],
+    ),
 ];
 
 /// Tests one mode for each check, and all of them in the longer tier.

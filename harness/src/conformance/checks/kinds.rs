@@ -1,11 +1,16 @@
 //! The kinds of locks that the adapter offers besides a lock with one holder.
 
+use std::time::Duration;
+
 use picklock_scenarios::LockFeature;
 
 use super::acquire::must_be_refused;
 use super::{
     Answer, CheckEnd, Clients, LockName, RequestKind, Stop, Who, not_offered, passed, passed_with,
 };
+
+/// How much longer than requested a permit may exist: a library that counts in seconds rounds the lease up.
+const ROUNDED_LEASE: Duration = Duration::from_secs(1);
 
 pub(super) async fn readers_are_in_together(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(LockFeature::SharedMode) {
@@ -40,6 +45,36 @@ pub(super) async fn permits_are_granted_together(clients: &mut Clients) -> Check
     let end = two_of_two_permits(clients).await;
     clients.restart_with(None).await;
     end
+}
+
+/// The holder dies, because some locks renew a permit as long as its client lives.
+pub(super) async fn permit_of_a_dead_client_is_free_again(clients: &mut Clients) -> CheckEnd {
+    if !clients.offers(LockFeature::Permits) {
+        return not_offered("no `semaphore` in `kinds`");
+    }
+    clients.restart_with(Some(1)).await;
+    let end = permit_after_the_lease(clients).await;
+    clients.restart_with(None).await;
+    end
+}
+
+async fn permit_after_the_lease(clients: &mut Clients) -> CheckEnd {
+    let held = clients.acquire(Who::One, LockName::First, 1.0, 0).await?;
+    held.granted()?;
+    clients.kill(Who::One).await;
+    let waited = Duration::from_millis(held.ttl_ms) + ROUNDED_LEASE + clients.declared().1;
+    tokio::time::sleep(waited).await;
+    let next = clients.take(Who::Two).await?;
+    if next.token().is_none() {
+        return next.fail(format!(
+            "the lease of the only permit was {} ms, and {} ms after its holder had died, it answered with `{}`",
+            held.ttl_ms,
+            waited.as_millis(),
+            next.answer.reply()
+        ));
+    }
+    clients.release(Who::Two, &next).await?;
+    passed()
 }
 
 pub(super) async fn several_permits_are_all_or_none(clients: &mut Clients) -> CheckEnd {

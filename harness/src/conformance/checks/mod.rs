@@ -63,6 +63,7 @@ checks! {
     "reentrant" version_two::holder_is_granted_again "re-entrant-locks" "grants a lock to its holder again, and keeps it until the outermost release";
     "readers" kinds::readers_are_in_together "kinds-of-locks" "lets readers in together, and a writer alone";
     "permits" kinds::permits_are_granted_together "permits" "grants as many permits at the same time as `capacity` states";
+    "permit-lease" kinds::permit_of_a_dead_client_is_free_again "permits" "grants a permit again when its holder has died and its lease is over";
     "leader" kinds::leader_acts_in_its_term "act" "lets a leader act in its term, and not after it, and counts its epochs up";
     "sigterm" end::sigterm_ends_it "the-end" "ends at SIGTERM, and leaves the locks of other clients alone";
     "several-permits" kinds::several_permits_are_all_or_none "permits" "takes several permits at once, all or none of them";

@@ -423,8 +423,9 @@ pub enum EventKind {
         since_ns: u64,
         stalled_ms: u64,
     },
-    /// The worker's processes were runnable, but waited for a CPU for `waited_ms` in total since `since_ns`. Recorded
-    /// at most four times a second, and only if the wait is at least a tenth of a lease, and 60 ms.
+    /// A thread of the worker was runnable, but waited for a CPU for `waited_ms` in total since `since_ns`. Of several
+    /// threads, the one that waited longest counts. Recorded at most four times a second, and only if the wait is at
+    /// least a tenth of a lease, and 60 ms.
     WorkerDelayed {
         worker: usize,
         since_ns: u64,

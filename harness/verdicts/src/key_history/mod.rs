@@ -18,6 +18,7 @@ mod lock_keys;
 mod node_clocks;
 mod nodes_used;
 mod other_attempts;
+mod permit_stores;
 mod permits;
 mod shared_connections;
 mod value_span;
