@@ -33,6 +33,9 @@ const TOO_BUSY: [&str; 8] = [
 /// Maximum number of reruns if the machine stalled.
 pub const REPEATS: u32 = 3;
 
+/// Maximum number of runs that take up to 15 s each: a longer run is more likely to meet a stall of the machine.
+pub const MAX_LONG_RUNS: u32 = 4 * REPEATS;
+
 /// Number of runs on servers in which a lock can show a violation that it is known for. Whether two clients meet
 /// depends on timing, and a run in which they did not meet shows nothing. Properties that must hold have to hold in
 /// each run.
@@ -160,11 +163,16 @@ impl Call {
     }
 
     /// Runs it to its end. Repeats an inconclusive run in which the machine stalled, as a matrix does by default.
-    pub fn run(mut self) -> Outcome {
+    pub fn run(self) -> Outcome {
+        self.run_until(1 + REPEATS, |_| false)
+    }
+
+    /// Runs it to its end, at most `runs` times, until the machine did not stall in a run or a stalled run `is_enough`.
+    pub fn run_until(mut self, runs: u32, is_enough: impl Fn(&Outcome) -> bool) -> Outcome {
         let given = names(self.home.path());
         let mut outcome = Running::of(&mut self.command, self.weight, self.home).finish();
-        for _ in 0..REPEATS {
-            if !self.at_home || !was_too_busy(&outcome.all()) {
+        for _ in 1..runs {
+            if !self.at_home || !was_too_busy(&outcome.all()) || is_enough(&outcome) {
                 break;
             }
             let home = outcome.home;

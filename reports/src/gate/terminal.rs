@@ -1,5 +1,7 @@
 //! Formats the decision as text for a terminal.
 
+use std::collections::BTreeSet;
+
 use super::decide::Decision;
 use super::finding::{Finding, Kind};
 use super::limit_check::Measurement;
@@ -17,8 +19,10 @@ const MAX_FINDINGS: usize = 30;
 pub fn terminal(decision: &Decision, width: usize) -> Inert {
     let mut text = Inert::default();
     let add = |text: &mut Inert, line: &Inert| text.push(&wrapped(line, width, 2));
+    let mut given = BTreeSet::new();
     for finding in decision.findings.iter().take(MAX_FINDINGS) {
-        add_finding(finding, width, &mut text);
+        let is_new = finding.help.as_ref().is_none_or(|help| given.insert(help));
+        add_finding(finding, is_new, width, &mut text);
     }
     let more = decision.findings.len().saturating_sub(MAX_FINDINGS);
     if more > 0 {
@@ -138,13 +142,15 @@ pub fn hint(decision: &Decision, saved: bool) -> Inert {
     })
 }
 
-fn add_finding(finding: &Finding, width: usize, text: &mut Inert) {
+/// Adds a finding, with its help if `with_help` is set: the same help is not repeated for each finding.
+fn add_finding(finding: &Finding, with_help: bool, width: usize, text: &mut Inert) {
     let sign = match finding.kind {
         Kind::Inconclusive => '?',
         _ => '✘',
     };
     text.push(&wrapped(&inert!("{} {}", sign, finding.title()), width, 2));
-    for line in explanation(finding) {
+    let help = help(finding).filter(|_| with_help);
+    for line in explanation(finding).into_iter().chain(help) {
         text.push(&wrapped(&inert!("  {}", line), width, 4));
     }
     if let Some(line) = command(finding) {
@@ -157,8 +163,15 @@ fn add_finding(finding: &Finding, width: usize, text: &mut Inert) {
 /// properties, the story, the remedy, and the command that repeats it.
 pub(super) fn lines(finding: &Finding) -> Vec<String> {
     let mut lines = explanation(finding);
+    lines.extend(help(finding));
     lines.extend(command(finding));
     lines
+}
+
+/// Returns the line with the help of a finding, if there is one.
+fn help(finding: &Finding) -> Option<String> {
+    let help = finding.help.as_ref()?;
+    Some(format!("= help: {help}"))
 }
 
 /// Returns the line with the command that repeats a finding, if there is one.
@@ -167,7 +180,7 @@ fn command(finding: &Finding) -> Option<String> {
     Some(format!("reproduce: {command}"))
 }
 
-/// Returns the lines of a finding without the command: what happened, whose fault it is, where, the story and the
+/// Returns the lines of a finding without the help and the command: what happened, whose fault it is, where, the story and the
 /// remedy.
 fn explanation(finding: &Finding) -> Vec<String> {
     let mut lines = Vec::new();
@@ -199,7 +212,6 @@ fn explanation(finding: &Finding) -> Vec<String> {
         });
         lines.push(format!("remedy: {remedy}{page}"));
     }
-    lines.extend(finding.help.iter().map(|help| format!("= help: {help}")));
     let lines = lines.iter().map(|line| with_clients(line).into_owned());
     lines.collect()
 }

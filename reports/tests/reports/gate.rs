@@ -192,6 +192,32 @@ fn inconclusive_cell_is_one_finding() {
     assert!(text.contains(": 2 findings, 1 cell inconclusive"), "{text}");
 }
 
+/// A violation that the configuration expects does not prevent the rest of the cell from being judged.
+#[test]
+fn help_of_inconclusive_cell_depends_on_violation() {
+    let race = (Property::Exclusion, violated(Cause::Race));
+    let unknown = (Property::Lease, crate::inconclusive("too little"));
+    let mut now = cell("no-lock", "calm", &[race, unknown]);
+    let comes_first = "the violation in this cell comes first";
+    for (expected, is_first) in [("violated: race", false), ("held", true)] {
+        let expected = expected.parse().unwrap();
+        now.expected.insert(Property::Exclusion, expected);
+        let decision = decide(&rules(&[now.clone()], &[]), None, &runs(vec![now.clone()]));
+        let text = terminal(&decision);
+        assert!(text.contains("lease unknown, expected held"), "{text}");
+        assert_eq!(text.contains(comes_first), is_first, "{text}");
+    }
+}
+
+#[test]
+fn same_help_is_printed_once() {
+    let unknown = || [(Property::Lease, crate::inconclusive("too little"))];
+    let now = ["calm", "lost-reply"].map(|scenario| cell("set-nx-px", scenario, &unknown()));
+    let text = terminal(&gate(now.to_vec(), now.to_vec(), &[]));
+    assert_eq!(text.matches("inconclusive\n").count(), 2, "{text}");
+    assert_eq!(text.matches("= help: ").count(), 1, "{text}");
+}
+
 #[test]
 fn interrupted_gate_reports_what_it_found() {
     let decision = {

@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use super::adapters::{exec, project};
-use crate::running::{Outcome, REPEATS, picklock, was_too_busy};
-
-/// Maximum number of runs. Each takes up to 15 s, and a longer run is more likely to meet a stall of the machine.
-const MAX_RUNS: u32 = 4 * REPEATS;
+use crate::running::{MAX_LONG_RUNS, Outcome, picklock};
 
 /// Runs a lock with one peculiarity. Repeats a run in which the machine stalled, unless it shows a violation all the
 /// same.
@@ -17,14 +14,7 @@ fn run(peculiarity: &str, scenario: &str) -> Outcome {
         peculiarity,
     );
     let line = format!("scenario {scenario} --impl {lock} --backend process --json --out run");
-    let mut outcome = picklock(&line).start().finish();
-    for _ in 1..MAX_RUNS {
-        if outcome.code == Some(1) || !was_too_busy(&outcome.all()) {
-            break;
-        }
-        outcome = picklock(&line).start().finish();
-    }
-    outcome
+    picklock(&line).run_until(MAX_LONG_RUNS, |outcome| outcome.code == Some(1))
 }
 
 pub fn judged(outcome: &Outcome, property: &str) -> (String, String) {

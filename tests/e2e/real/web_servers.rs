@@ -2,7 +2,7 @@
 
 use super::adapters::{exec, project};
 use super::starvation::judged;
-use crate::running::{REPEATS, picklock, was_too_busy};
+use crate::running::{MAX_LONG_RUNS, picklock};
 
 #[test]
 fn lock_of_a_handler_is_judged_in_a_crowd_and_with_failures() {
@@ -16,13 +16,7 @@ fn lock_of_a_handler_is_judged_in_a_crowd_and_with_failures() {
         let path = project("adapters/examples").join(server);
         let lock = exec(program, &path, "");
         let line = format!("scenario {scenario} --impl {lock} --backend process --json --out run");
-        let mut outcome = picklock(&line).run();
-        for _ in 0..REPEATS {
-            if !was_too_busy(&outcome.all()) {
-                break;
-            }
-            outcome = picklock(&line).run();
-        }
+        let outcome = picklock(&line).run_until(MAX_LONG_RUNS, |_| false);
         for property in [
             "exclusion",
             "lease",
