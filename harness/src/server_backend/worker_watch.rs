@@ -81,8 +81,9 @@ fn look_at(families: &Families) -> BTreeMap<u32, Motion> {
 /// How long each thread has waited for a CPU so far, in nanoseconds, by its ID.
 type CpuWaits = BTreeMap<u32, u64>;
 
-/// Returns the longest wait of a thread between two readings, in nanoseconds. The waits of several threads are not added
-/// up, because they may have waited at the same time: most threads of a process do not do what its client waits for.
+/// Returns the longest wait of a thread between two readings, in nanoseconds. The waits of several threads are not
+/// added up, because the threads may have waited at the same time, and most of them do not do what the client waits
+/// for.
 fn longest_wait_ns(before: &CpuWaits, now: &CpuWaits) -> u64 {
     let wait_ns = |(thread, now_ns): (&u32, &u64)| {
         let before_ns = before.get(thread).copied().unwrap_or(0);

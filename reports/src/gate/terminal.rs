@@ -180,8 +180,8 @@ fn command(finding: &Finding) -> Option<String> {
     Some(format!("reproduce: {command}"))
 }
 
-/// Returns the lines of a finding without the help and the command: what happened, whose fault it is, where, the story and the
-/// remedy.
+/// Returns the lines of a finding without the help and the command: what happened, whose fault it is, where, the story
+/// and the remedy.
 fn explanation(finding: &Finding) -> Vec<String> {
     let mut lines = Vec::new();
     let problems = finding.problem.lines();

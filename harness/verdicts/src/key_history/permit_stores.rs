@@ -1,4 +1,4 @@
-//! Which keys store the permits of a semaphore, or the holders of a read/write lock, and which permits a value contains.
+//! Which keys store the permits of a semaphore or the holders of a read/write lock, and which permits a value contains.
 //!
 //! A lock may have several keys. Its permits are in the collection that named the tokens of the most grants when they
 //! arrived. If there is such a collection, the other keys do not hold permits, even if they contain tokens: a waiting
@@ -30,8 +30,8 @@ pub(super) struct PermitStores {
 
 impl PermitStores {
     /// Returns the keys that store permits. For each lock, these are the key with the lock's name, and the key that
-    /// contained the tokens of the most grants. If neither exists, the first key that an acquisition wrote counts. For a
-    /// read/write lock, each further key that contained the tokens of other holders counts as well.
+    /// contained the tokens of the most grants. If neither exists, the first key that an acquisition wrote counts. For
+    /// a read/write lock, each further key that contained the tokens of other holders counts as well.
     pub(super) fn find(events: &[Event], keys: &[String], kind: LockKind) -> PermitStores {
         let mut stores = PermitStores::default();
         for (lock, candidates) in candidates(events, keys, kind) {
