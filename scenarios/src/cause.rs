@@ -122,7 +122,7 @@ causes! {
     OwnRemoval "own-removal", Lock,
         "the holder's own command removed its key", "remove it only in the release";
     NotExclusive "not-exclusive", Lock,
-        "the lock's own script let a second client in", "let it refuse while another value is there";
+        "the lock's own script let one client too many in", "let it refuse while the lock is taken or has no permit left";
     LateLossReport "late-loss-report", Lock,
         "the lock reported the loss after it had let another client in", "report it in time";
     SilentLoss "silent-loss", Lock,
