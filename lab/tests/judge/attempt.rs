@@ -233,6 +233,8 @@ impl Attempt {
             }
             "refused" => self.answer(line, Answer::Refused),
             "acquire-failed" => self.answer(line, Answer::Failed(line.flag("definite"))),
+            // Whoever was asked to release has given the lock up, even if the report comes at the same time.
+            "extended" if self.release.is_some() => {}
             "extended" => self.record_report(line, self.requested_at, self.ttl, false),
             "extend" => {
                 self.extend_requested_at = line.at;
