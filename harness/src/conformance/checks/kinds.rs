@@ -37,14 +37,23 @@ pub(super) async fn readers_are_in_together(clients: &mut Clients) -> CheckEnd {
     passed()
 }
 
+/// Performs a check with clients whose `init` states this number of permits.
+async fn with_capacity(
+    permits: u32,
+    clients: &mut Clients,
+    check: impl AsyncFnOnce(&mut Clients) -> CheckEnd,
+) -> CheckEnd {
+    clients.restart_with(Some(permits)).await;
+    let end = check(clients).await;
+    clients.restart_with(None).await;
+    end
+}
+
 pub(super) async fn permits_are_granted_together(clients: &mut Clients) -> CheckEnd {
     if !clients.offers(LockFeature::Permits) {
         return not_offered("no `semaphore` in `kinds`");
     }
-    clients.restart_with(Some(2)).await;
-    let end = two_of_two_permits(clients).await;
-    clients.restart_with(None).await;
-    end
+    with_capacity(2, clients, two_of_two_permits).await
 }
 
 /// The holder dies, because some locks renew a permit as long as its client lives.
@@ -52,10 +61,7 @@ pub(super) async fn permit_of_a_dead_client_is_free_again(clients: &mut Clients)
     if !clients.offers(LockFeature::Permits) {
         return not_offered("no `semaphore` in `kinds`");
     }
-    clients.restart_with(Some(1)).await;
-    let end = permit_after_the_lease(clients).await;
-    clients.restart_with(None).await;
-    end
+    with_capacity(1, clients, permit_after_the_lease).await
 }
 
 async fn permit_after_the_lease(clients: &mut Clients) -> CheckEnd {
@@ -81,10 +87,7 @@ pub(super) async fn several_permits_are_all_or_none(clients: &mut Clients) -> Ch
     if !clients.offers(LockFeature::SeveralPermits) {
         return not_offered("no `several_permits`");
     }
-    clients.restart_with(Some(3)).await;
-    let end = two_of_three_permits(clients).await;
-    clients.restart_with(None).await;
-    end
+    with_capacity(3, clients, two_of_three_permits).await
 }
 
 async fn two_of_three_permits(clients: &mut Clients) -> CheckEnd {
