@@ -6,6 +6,7 @@
 //! | the cause of a skipped tick | `no-ttl` is allowed as well: a key without expiry keeps the lock taken |
 //! | the attempts for a tick | those of a client since it got the tick, and before it got the next one; with `catch-up` all since then |
 //! | refused while a client could hold the lock for a part of the attempt | undecided |
+//! | refused while another refused client was kept away by a fault | undecided: that client may have taken the lock unknowingly |
 //! | an attempt without a definite answer | excuses other attempts, and not itself |
 //! | refused while a client could hold the lock, and a fault kept it away | the lock was taken, unless no client got an answer |
 //! | no attempt for a tick | a fault made the difference if it kept a client away that would have found the lock free |
@@ -131,6 +132,7 @@ fn skipped(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Skip {
             continue;
         }
         match (free_part(&held_by_any(case, one), span(one)), away(one)) {
+            (Free::All, None) if met_kept_away(case, one) => perhaps_away = true,
             (Free::All, None) => {
                 let note = format!("tick {tick} of key {key}: op {} found it free", one.op);
                 return Skip::At(one.answered, note);
@@ -149,6 +151,20 @@ fn skipped(case: &Case, schedule: Schedule, key: u64, tick: u64) -> Skip {
     } else {
         Skip::No
     }
+}
+
+/// Returns `true` if another attempt was refused after this one began and began before it ended, and a fault may have
+/// kept its client from Redis.
+fn met_kept_away(case: &Case, denied: &Attempt) -> bool {
+    case.attempts.iter().any(|one| {
+        let span = (one.requested_at, one.answered);
+        one.key == denied.key
+            && one.op != denied.op
+            && matches!(one.answer, attempt::Answer::Refused)
+            && one.requested_at <= denied.answered
+            && denied.requested_at <= one.answered
+            && is_kept_away(case, one.worker, span).is_some()
+    })
 }
 
 /// Judges a tick for which no client requested the lock.

@@ -3,7 +3,8 @@
 //! An attempt for such a tick is excused if another client held the lock or could still hold it. Reasons are a job that
 //! is still running at the tick, the lease of a client that died or whose release failed, an attempt without a definite
 //! answer, and the time for which the lock declares that it keeps its key. It is also excused if a fault kept its
-//! client from Redis.
+//! client from Redis, or the client of another refused attempt at the same time: that attempt may have taken the lock
+//! unknowingly, and given it back before its client was refused.
 //!
 //! If any attempt has no excuse, the tick was skipped. The property is `unknown` if faults alone excuse every attempt,
 //! or if the machine stalled. It is also `unknown` if no client made an attempt, and a fault kept a client from making
@@ -44,6 +45,16 @@ enum Excuse {
     Fault,
 }
 
+/// Returns the time from an attempt's request to its answer as a span in which its client could hold the lock.
+fn taken_during(attempt: &Operation) -> Taken {
+    Taken {
+        op: attempt.op,
+        lock: attempt.lock,
+        from_ns: attempt.requested_at_ns,
+        until_ns: attempt.ended_at_ns,
+    }
+}
+
 /// Returns `true` if a fault affects only replicas, and the lock needs none: a request that was sent in the meantime
 /// was granted.
 fn is_harmless(fault: &FaultSpan<'_>, holds: &[Hold]) -> bool {
@@ -56,6 +67,8 @@ pub(super) struct Skips<'a, 'h> {
     recorded: &'a Recorded,
     attempts: HashMap<u64, &'a Operation>,
     taken: Vec<Taken>,
+    /// The refused attempts whose clients a fault kept from Redis.
+    refused_by_fault: Vec<Taken>,
     /// The faults that may keep a client from Redis.
     faults: Vec<&'a FaultSpan<'h>>,
     end_ns: u64,
@@ -87,17 +100,27 @@ impl<'a, 'h> Skips<'a, 'h> {
             from_ns: operation.requested_at_ns,
             until_ns: operation.ended_at_ns.saturating_add(recorded.lease_ns),
         });
-        Skips {
+        let mut skips = Skips {
             recorded,
             attempts: of_kind(OperationKind::Acquire)
                 .map(|operation| (operation.op, operation))
                 .collect(),
             taken: holds.chain(in_doubt).collect(),
+            refused_by_fault: Vec::new(),
             faults: (timeline.faults().iter())
                 .filter(|fault| !is_harmless(fault, timeline.holds()))
                 .collect(),
             end_ns: timeline.end_ns(),
-        }
+        };
+        let is_refused = |it: &&Operation| it.outcome == OperationOutcome::Refused;
+        let refused = of_kind(OperationKind::Acquire).filter(is_refused);
+        let refused = refused.map(|operation| (operation.worker, taken_during(operation)));
+        let by_fault = refused.filter(|(worker, taken)| {
+            let span = (taken.from_ns, taken.until_ns);
+            skips.is_kept_away(*worker, span)
+        });
+        skips.refused_by_fault = by_fault.map(|(_, taken)| taken).collect();
+        skips
     }
 
     /// Returns the finding that a tick without a job was skipped, or the reason if that is unknown. Returns `None` if
@@ -132,7 +155,7 @@ impl<'a, 'h> Skips<'a, 'h> {
             return Some(Err(InconclusiveReason::TickMissed { tick, by }));
         }
         let statement = format!(
-            "tick {tick} did not run: no client held the lock when worker {} requested it, and it was {}",
+            "tick {tick} did not run: no client held the lock when client {} requested it, and it was {}",
             missed.worker,
             match missed.outcome {
                 OperationOutcome::Failed => "not granted because of an error",
@@ -188,12 +211,17 @@ impl<'a, 'h> Skips<'a, 'h> {
             OperationOutcome::Refused | OperationOutcome::Failed => {}
         }
         let span = (attempt.requested_at_ns, attempt.ended_at_ns);
-        let mut others = self.taken.iter().filter(|taken| taken.op != attempt.op);
-        if others.any(|taken| taken.meets(attempt.lock, span)) {
-            return Some(Excuse::Taken);
+        let meets_other = |all: &[Taken]| {
+            let mut others = all.iter().filter(|taken| taken.op != attempt.op);
+            others.any(|taken| taken.meets(attempt.lock, span))
+        };
+        if meets_other(&self.taken) {
+            Some(Excuse::Taken)
+        } else if self.is_kept_away(attempt.worker, span) {
+            Some(Excuse::Fault)
+        } else {
+            meets_other(&self.refused_by_fault).then_some(Excuse::Taken)
         }
-        let is_away = self.is_kept_away(attempt.worker, span);
-        is_away.then_some(Excuse::Fault)
     }
 
     /// Returns `true` if a fault kept the client of this attempt from Redis, and Redis did not answer it. Each of
