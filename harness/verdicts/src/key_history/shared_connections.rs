@@ -3,11 +3,12 @@
 //! For such a command the proxy can name only the process. The value usually identifies the client: it is or contains
 //! the token of a grant, which only one client received. If the key's name contains the name of a lock, only clients
 //! that have requested this lock may have sent the command. A release that passes the lock on replaces its own token
-//! with the token of a waiting client. Otherwise the client is the only one in the process that was releasing, or
-//! acquiring, at that time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events,
-//! and Picklock blames no single client.
+//! with the token of a waiting client. A client removes the value of its own attempt, unless it is granted the lock for
+//! that value later. Otherwise the client is the only one in the process that was releasing, or acquiring, at that
+//! time. If this is ambiguous, the run has no key history: its verdicts rest on the driver's events, and Picklock
+//! blames no single client.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use picklock_scenarios::{Phase, Workload};
@@ -67,6 +68,7 @@ pub(super) fn name_clients(
         {
             let expires = ttl_ms.is_some() || before.as_ref().is_some_and(|value| value.expires);
             let change = Change {
+                at_ns: event.at_ns,
                 process: workload.process_of(command.worker),
                 workload,
                 key: key.text(keys),
@@ -101,6 +103,7 @@ fn writer(why: &KeyChange, heir: Option<(usize, Client)>) -> Option<KeyCommand> 
 
 /// A key change by a command of a process.
 struct Change<'a> {
+    at_ns: u64,
     process: usize,
     workload: &'a Workload,
     /// The key's name.
@@ -147,8 +150,8 @@ struct Grants {
 struct ClientResolver {
     /// The grants of each attempt.
     tokens: HashMap<u64, Grants>,
-    /// All values that were ever written.
-    written: HashSet<Arc<str>>,
+    /// When each value was written last.
+    written: HashMap<Arc<str>, u64>,
     clients: BTreeMap<usize, Client>,
     held: HashMap<(usize, KeyName), KeyValue>,
 }
@@ -172,9 +175,9 @@ fn tokens(events: &[Event]) -> HashMap<u64, Grants> {
     all
 }
 
-fn written(events: &[Event]) -> HashSet<Arc<str>> {
+fn written(events: &[Event]) -> HashMap<Arc<str>, u64> {
     let values = events.iter().filter_map(|event| match &event.what {
-        EventKind::KeyChanged { value, .. } => value.clone(),
+        EventKind::KeyChanged { value, .. } => Some((value.clone()?, event.at_ns)),
         _ => None,
     });
     values.collect()
@@ -304,7 +307,9 @@ impl ClientResolver {
         let author = change.before.and_then(|before| self.author(before));
         let own = author.filter(|(worker, _)| change.is_of_process(*worker));
         // The client releases its value, or undoes an acquisition that it had begun.
-        if let Some(own) = own.filter(|(_, client)| client.phase == Phase::Release || !client.holds)
+        let undoes = |client: &Client| !client.holds && !self.is_granted_later(client, change);
+        if let Some(own) =
+            own.filter(|(_, client)| client.phase == Phase::Release || undoes(client))
         {
             return Some(own);
         }
@@ -324,6 +329,21 @@ impl ClientResolver {
         } else {
             only(&acquiring)
         }
+    }
+
+    /// Returns `true` if the client was granted the lock after the change for the value that the change removes, and
+    /// did not write it again: it did not remove it.
+    fn is_granted_later(&self, client: &Client, change: &Change<'_>) -> bool {
+        let Some(before) = change.before else {
+            return false;
+        };
+        let is_named = |grants: &Grants| {
+            let mut tokens = grants.tokens.iter();
+            grants.granted_ns >= change.at_ns && tokens.any(|it| are_related(it, &before.value))
+        };
+        let last_ns = self.written.get(&before.value);
+        self.tokens.get(&client.op).is_some_and(is_named)
+            && last_ns.is_none_or(|at_ns| *at_ns <= change.at_ns)
     }
 
     /// Returns the client that wrote this value. Its phase is `Idle` if the client has begun another attempt since.
@@ -359,8 +379,8 @@ impl ClientResolver {
     /// Returns `true` if some written value contains the client's token.
     fn is_written(&self, client: &Client) -> bool {
         self.tokens_of(client).any(|token| {
-            self.written.contains(token.as_str())
-                || self.written.iter().any(|value| are_related(token, value))
+            self.written.contains_key(token.as_str())
+                || self.written.keys().any(|value| are_related(token, value))
         })
     }
 

@@ -49,7 +49,7 @@ fn by(worker: usize, value: Option<&str>) -> EventKind {
     }
 }
 
-/// Returns the client and phase of each change. Workers 0 to 8 live in process 0.
+/// Returns the client and phase of each change. Clients 0 to 8 live in process 0.
 fn named(all: Vec<EventKind>) -> Result<Vec<(usize, Phase)>, UnnamedClient> {
     let events = all.into_iter().zip(0..);
     let mut events: Vec<Event> = events.map(|(what, at_ns)| Event { at_ns, what }).collect();
@@ -83,6 +83,26 @@ fn value_with_a_token_belongs_to_the_client_that_received_it() {
     ];
     let expected = [(2, ACQUIRE), (2, Phase::Release), (1, ACQUIRE)];
     assert_eq!(named(all).unwrap(), expected);
+}
+
+#[test]
+fn client_that_is_granted_later_did_not_remove_its_value() {
+    let removed = |again: bool| {
+        let mut all = vec![
+            acquire(1),
+            acquire(2),
+            by(0, Some("token-1")),
+            by(0, None),
+            granted(1, "token-1"),
+        ];
+        if again {
+            all.insert(4, by(0, Some("token-1")));
+        }
+        named(all)
+    };
+    // Client 2, or a client that has not requested the lock, removed it.
+    assert!(removed(false).is_err());
+    assert_eq!(removed(true).unwrap(), [(1, ACQUIRE); 3]);
 }
 
 #[test]
