@@ -125,6 +125,7 @@ func Test(t *testing.T, newLock NewLock, options ...Option) {
 	for _, name := range names {
 		r := run{settings: s, call: call, test: t.Name(), scenario: name}
 		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Helper()
 			if r.parallel {
 				t.Parallel()
 			}

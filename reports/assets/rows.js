@@ -194,7 +194,9 @@ function stepValues(pen, points, y, view, colours) {
   pen.font = '12px system-ui, sans-serif';
   let free = -Infinity;
   points.forEach(({ at, value }, index) => {
-    const x = Math.max(view.x(at), view.left) + 4, word = short(value), width = pen.measureText(word).width;
+    const word = short(value), width = pen.measureText(word).width;
+    let x = Math.max(view.x(at), view.left) + 4;
+    if (!points[index + 1] && x + width > view.right) x -= width + 8; // The last value also fits before its step.
     const next = points[index + 1] ? view.x(points[index + 1].at) : view.right;
     if (x < free || x + width > next) return;
     pen.fillStyle = value < 0 ? colours.overlap : colours.ink;

@@ -102,7 +102,7 @@ causes! {
         "check and act were not one command", "make them one script";
     UnbackedGrant "unbacked-grant", Lock,
         "a client got the lock without its value on enough servers",
-        "count only what servers confirmed, on a majority if there are several; no answer is no grant";
+        "count only what servers confirmed, on a majority if there are several; undo attempts without an answer";
     WrongExpiry "wrong-expiry", Lock,
         "the written expiry is not the requested or reported lease", "use milliseconds, round up";
     FalseRelease "false-release", Lock,

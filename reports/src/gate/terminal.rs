@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::decide::Decision;
 use super::finding::{Finding, Kind};
 use super::limit_check::Measurement;
-use crate::escape::with_clients;
 use crate::inert;
 use crate::inert::Inert;
 use crate::matrix::{NOT_APPLICABLE, Severity};
@@ -135,9 +134,11 @@ pub fn hint(decision: &Decision, saved: bool) -> Inert {
     let has_run = decision.findings.iter().any(has_run);
     Inert::literal(match (has_run, saved) {
         (false, _) => "",
-        (true, true) => "more: `reproduce` draws the run's timeline; its page and log are below\n",
+        (true, true) => {
+            "more: a `reproduce` command draws the timeline; its page and log are below\n"
+        }
         (true, false) => {
-            "more: `reproduce` draws the run's timeline; --out DIR saves its page and log\n"
+            "more: a `reproduce` command draws the timeline; --out DIR saves its page and log\n"
         }
     })
 }
@@ -212,6 +213,5 @@ fn explanation(finding: &Finding) -> Vec<String> {
         });
         lines.push(format!("remedy: {remedy}{page}"));
     }
-    let lines = lines.iter().map(|line| with_clients(line).into_owned());
-    lines.collect()
+    lines
 }

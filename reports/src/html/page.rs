@@ -196,7 +196,7 @@ fn counted(matrix: &MatrixRecord) -> String {
         several => format!("in {}", several.join(", ")),
     };
     let faults = match own.len() {
-        0 => "No lock has a fault of its own.".to_owned(),
+        0 => "no lock has a fault of its own.".to_owned(),
         1 => "1 lock has a fault of its own.".to_owned(),
         more => format!("{more} locks have a fault of their own."),
     };
@@ -204,13 +204,13 @@ fn counted(matrix: &MatrixRecord) -> String {
     let unscored = unscored.map_or(String::new(), |it| format!(" {it}"));
     let (locks, scenarios) = (count(locks.len(), "lock"), count(scenarios, "scenario"));
     // The title does not give the conclusion then.
-    let conclusion = if asks_which_lock(matrix) {
-        format!("{}. ", conclusion(matrix))
+    let faults = if asks_which_lock(matrix) {
+        format!("{}: {faults}", conclusion(matrix))
     } else {
-        String::new()
+        capitalized(&faults)
     };
     sentence(&format!(
-        "{locks} × {scenarios}, {backends}. {conclusion}{faults}{unscored}"
+        "{locks} × {scenarios}, {backends}. {faults}{unscored}"
     ))
     .shown
 }
