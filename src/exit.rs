@@ -8,7 +8,7 @@ use picklock_harness::driver::RunError;
 use picklock_harness::run::RunFailure;
 use picklock_harness::servers::BackendError;
 use picklock_harness::sim::SimError;
-use picklock_reports::escape::{shortened, with_clients};
+use picklock_reports::escape::shortened;
 use picklock_reports::inert;
 use picklock_reports::inert::Inert;
 use picklock_reports::matrix::Severity;
@@ -140,7 +140,7 @@ fn not_started(error: &RunError, log: &[String]) -> Failure {
         return Failure::Interrupted;
     };
     // The log may already contain the adapter's own message.
-    let mut text = Inert::lines(&with_clients(&error.to_string()));
+    let mut text = Inert::lines(&error.to_string());
     if !log.is_empty() {
         text.push(&inert!(
             "\n  client {} wrote to its standard error:",

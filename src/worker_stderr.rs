@@ -41,7 +41,7 @@ fn lines(worker: usize, logs: &Path) -> Vec<String> {
     quoted
         .map(|line| {
             let line = shortened(line, MAX_LINE_LENGTH);
-            format!("worker {worker} wrote to its standard error: {line}")
+            format!("client {worker} wrote to its standard error: {line}")
         })
         .collect()
 }

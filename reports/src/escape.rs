@@ -25,36 +25,6 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(inert(shown))
 }
 
-/// Returns a text of a record, which calls a client a worker, after its process. Reports have one word for both.
-/// Options of a command, such as `--workers 3`, are not changed.
-pub fn with_clients(text: &str) -> Cow<'_, str> {
-    // The word may begin a sentence.
-    const WORKER: &str = "orker";
-    let mut words = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(WORKER) {
-        let (before, after) = (&rest[..at], &rest[at + WORKER.len()..]);
-        let number = after.strip_prefix('s').unwrap_or(after).strip_prefix(' ');
-        let is_numbered = number.is_some_and(|it| it.starts_with(|c: char| c.is_ascii_digit()));
-        let client = [('w', "client"), ('W', "Client")].into_iter();
-        let mut client =
-            client.filter_map(|(first, word)| Some((before.strip_suffix(first)?, word)));
-        match client
-            .next()
-            .filter(|(before, _)| is_numbered && !before.ends_with('-'))
-        {
-            Some((before, client)) => words.extend([before, client]),
-            None => words.extend([before, WORKER]),
-        }
-        rest = after;
-    }
-    if words.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    words.push_str(rest);
-    Cow::Owned(words)
-}
-
 /// Escapes the first characters of each command in this line that the runner of a CI job would execute.
 fn inert(line: String) -> String {
     let line = without_marked_commands(line, "\\u{23}#");

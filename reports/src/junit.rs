@@ -13,7 +13,7 @@ use picklock_verdicts::record::{Cell, Mismatch};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::cell_status::{failures, is_undecided};
-use crate::escape::{quoted, visible_lines, with_clients};
+use crate::escape::{quoted, visible_lines};
 use crate::format::{File, Format, FormatError};
 use crate::inert::Inert;
 use crate::matrix::{CellOutcome, NOT_APPLICABLE, lock_with_options};
@@ -129,13 +129,13 @@ fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> Str
         writeln!(text, "{}", describe(failure)).ok();
     }
     for problem in problems(&cell.verdicts) {
-        writeln!(text, "{}.", with_clients(&problem.headline())).ok();
+        writeln!(text, "{}.", problem.headline()).ok();
         writeln!(text, "{}", problem.fault(&cell.verdicts)).ok();
         if let Some(remedy) = problem.remedy() {
             writeln!(text, "Remedy: {remedy}.").ok();
         }
         for line in problem.story() {
-            writeln!(text, "  {}", with_clients(line)).ok();
+            writeln!(text, "  {}", line).ok();
         }
     }
     let undecided = failures.iter().filter(|failure| is_undecided(failure));
@@ -143,7 +143,7 @@ fn evidence(cell: &Cell, failures: &[Mismatch], replayable: Option<&str>) -> Str
     let mut reasons: Vec<&String> = reasons.flat_map(|verdict| &verdict.story).collect();
     reasons.dedup();
     for line in reasons {
-        writeln!(text, "  {}", with_clients(line)).ok();
+        writeln!(text, "  {}", line).ok();
     }
     writeln!(text, "Reproduce:\n  {}", cell.reproduce).ok();
     if let Some(run_dir) = replayable {

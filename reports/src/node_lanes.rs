@@ -51,7 +51,7 @@ pub(crate) fn describe_end(end: &SpanEnd) -> &'static str {
     }
 }
 
-/// Formats the author of a command, such as `worker 0, attempt 3, release: EVALSHA`. The command comes from
+/// Formats the author of a command, such as `client 0, attempt 3, release: EVALSHA`. The command comes from
 /// the server or a file, so it is untrusted.
 pub(crate) fn describe_command(command: &KeyCommand) -> String {
     let request = match command.phase {
@@ -61,7 +61,7 @@ pub(crate) fn describe_command(command: &KeyCommand) -> String {
         Phase::Release => "release",
     };
     let (worker, op, command) = (command.worker, command.op, &command.command);
-    format!("worker {worker}, attempt {op}, {request}: {command}")
+    format!("client {worker}, attempt {op}, {request}: {command}")
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use picklock_verdicts::check::describe_incident;
 use picklock_verdicts::history::{EndedBy, Event, EventKind, Misbehaviour};
 
-use crate::escape::with_clients;
 use crate::inert;
 use crate::inert::Inert;
 use crate::units::{span_ms, time_ns};
@@ -67,7 +66,7 @@ impl Progress {
         ))
     }
 
-    /// Returns one line without a newline, such as `  1.204 s  worker 2 got the lock`, or `None` for an event
+    /// Returns one line without a newline, such as `  1.204 s  client 2 got the lock`, or `None` for an event
     /// that is too frequent or too minor to show.
     pub fn line(&mut self, event: &Event) -> Option<Inert> {
         let by = event.what.attempt().map(|(worker, _)| worker);
@@ -96,9 +95,8 @@ impl Progress {
                 None => format!("fault {id} lasted {late_ms} ms longer than specified"),
             },
             EventKind::FaultBegan { id, detail, .. } => {
-                let detail = with_clients(detail);
                 let line = format!("fault: {detail}");
-                self.faults.insert(*id, detail.into_owned());
+                self.faults.insert(*id, detail.clone());
                 line
             }
             what => describe(what)?,
@@ -151,7 +149,7 @@ fn describe(what: &EventKind) -> Option<String> {
             if *by_fault {
                 format!("client {worker} is down: {reason}")
             } else {
-                with_clients(&EndedBy::describe(*ended_by, *worker, reason)).into_owned()
+                EndedBy::describe(*ended_by, *worker, reason)
             }
         }
         EventKind::WorkerUp {
@@ -173,7 +171,7 @@ fn describe(what: &EventKind) -> Option<String> {
         EventKind::NotOffered { .. } | EventKind::UndeclaredKey { .. } => return None,
         EventKind::HarnessStalled { late_ms } if *late_ms < MIN_STALL_MS => return None,
         // Other incidents are described in the same words as in the record.
-        what => with_clients(&describe_incident(what, &[])?).into_owned(),
+        what => describe_incident(what, &[])?,
     })
 }
 

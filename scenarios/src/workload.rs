@@ -53,7 +53,7 @@ pub enum StartOrder {
     /// All buyers at once: a race.
     #[default]
     Together,
-    /// Worker 0 alone. The others start as soon as its first attempt has been answered, or a fault with an event as
+    /// Client 0 alone. The others start as soon as its first attempt has been answered, or a fault with an event as
     /// its trigger has fired. Its first command is therefore the one that takes the lock, on every machine.
     OneFirst,
 }

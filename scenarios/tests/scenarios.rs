@@ -118,7 +118,7 @@ fn errors_name_line_column_and_the_nearest_word() {
 #[test]
 fn contradictory_fields_are_rejected_with_their_position() {
     insta::assert_snapshot!(error("[workload]\nworkers = 2\n[[fault]]\nkind = \"crash-client\"\nat = \"1s\"\nworkers = [5]\n"), @"
-    mine.toml:8:11: there is no worker 5: the workload has 2, numbered from 0
+    mine.toml:8:11: there is no client 5: the workload has 2, numbered from 0
        |
      8 | workers = [5]
        |           ^

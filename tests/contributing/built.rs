@@ -109,7 +109,7 @@ fn the_run_shows_all_of_them(picklock: &Picklock) {
     }
     contains(
         &file(&picklock.path("kept/history.jsonl")),
-        &["migrate-client of worker 0 by +"],
+        &["migrate-client of client 0 by +"],
     );
 }
 

@@ -1,4 +1,4 @@
-//! A gate that holds back all workers but worker 0 until its first attempt was answered or a fault has fired.
+//! A gate that holds back all workers but client 0 until its first attempt was answered or a fault has fired.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 /// that opened the gate, even on the coarsest clock of a backend, so that the order of the two is certain.
 const DELAY_AFTER_OPENING: Duration = Duration::from_millis(2);
 
-/// A gate that is either open from the start, or closed to all workers except worker 0 until the first attempt of
-/// worker 0 has been answered or a fault has fired.
+/// A gate that is either open from the start, or closed to all workers except client 0 until the first attempt of
+/// client 0 has been answered or a fault has fired.
 #[derive(Debug)]
 pub struct StartGate {
     open: Cell<bool>,

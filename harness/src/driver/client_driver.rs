@@ -276,7 +276,7 @@ impl<B: Backend> ClientDriver<B> {
             let workload = &context.spec.scenario.workload;
             let peers = workload.process_peers(self.worker);
             let peers = peers.filter(|mate| context.live_workers.mark_down(*mate, false));
-            let shared = format!("it ran in the process of worker {}", self.worker);
+            let shared = format!("it ran in the process of client {}", self.worker);
             let peers = peers.map(|mate| (mate, shared.clone()));
             for (worker, reason) in std::iter::once((self.worker, reason)).chain(peers) {
                 context.recorder.write(EventKind::WorkerDown {

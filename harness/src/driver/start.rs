@@ -108,7 +108,7 @@ fn record_offers<B>(context: &RunContext<B>, extends: Option<bool>, offers: Offe
 
 fn broke_protocol(worker: usize, fault: &WorkerFailure) -> Refusal {
     Refusal::Failed(format!(
-        "worker {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` lists all errors; `picklock docs protocol` describes the protocol"
+        "client {worker} broke the adapter protocol: {fault}\n  = help: `picklock adapter check COMMAND` lists all errors; `picklock docs protocol` describes the protocol"
     ))
 }
 
@@ -143,7 +143,7 @@ impl<B: Backend> ClientDriver<B> {
                 return Err(Refusal::NoSentinels(message));
             }
             Ok(Answer::Error { message, .. }) => {
-                return failed(format!("worker {worker} refused to start: {message}"));
+                return failed(format!("client {worker} refused to start: {message}"));
             }
             Ok(other) => {
                 let fault = client.wrong_answer(context, "init", &other);
@@ -153,10 +153,10 @@ impl<B: Backend> ClientDriver<B> {
                 return Err(broke_protocol(worker, &fault));
             }
             Err(WorkerFailure::Gone(why)) => {
-                return failed(format!("worker {worker} exited before it was ready: {why}"));
+                return failed(format!("client {worker} exited before it was ready: {why}"));
             }
             Err(hung @ WorkerFailure::Hung { .. }) => {
-                return failed(format!("worker {worker}: {hung}"));
+                return failed(format!("client {worker}: {hung}"));
             }
         }
         context.recorder.write(EventKind::WorkerUp {

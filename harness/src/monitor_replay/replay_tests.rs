@@ -31,7 +31,7 @@ fn sent() -> SentRequests {
 }
 
 impl ReplayFixture {
-    /// Creates a node in which the master's clients `A` and `B` belong to workers 0 and 1.
+    /// Creates a node in which the master's clients `A` and `B` belong to clients 0 and 1.
     fn new() -> Self {
         let mut fixture = ReplayFixture {
             replay: MonitorReplay::new(ServerVersion::default(), 2, Rc::from(["k".to_owned()])),

@@ -149,7 +149,7 @@ impl<B: Backend> Nemesis<B> {
         let peers = self.process_peers(worker);
         let mut living = peers.filter(|mate| self.context.live_workers.mark_down(*mate, true));
         let Some(first) = living.next() else {
-            return Err(Refusal::Failed(format!("worker {worker} was already dead")));
+            return Err(Refusal::Failed(format!("client {worker} was already dead")));
         };
         for mate in std::iter::once(first).chain(living) {
             self.active_faults.record(fault, Undo::RestartWorker(mate));

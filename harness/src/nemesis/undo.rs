@@ -33,7 +33,7 @@ impl<B: Backend> Nemesis<B> {
                     return;
                 }
                 let thawed = backend.thaw_worker(worker).await;
-                (format!("thaw of worker {worker}"), thawed)
+                (format!("thaw of client {worker}"), thawed)
             }
             Undo::UnblockWorker {
                 worker,
@@ -43,7 +43,7 @@ impl<B: Backend> Nemesis<B> {
                 let unblocked = self.wait_until_unblocked(worker, scope, due_ns).await;
                 let blocked =
                     unblocked.map(|at_ns| self.check_block_duration(fault, worker, at_ns, due_ns));
-                (format!("block of worker {worker}"), blocked)
+                (format!("block of client {worker}"), blocked)
             }
             Undo::ResumeNode(node) => {
                 // If another fault has also paused the node, it stays paused until that fault ends.

@@ -42,7 +42,7 @@ pub(super) fn admits(
             }
         }
         Err(error) => incidents.add(ProxyIncident::Exhausted(format!(
-            "the kernel does not report the user of a client on a link of worker {worker}: {error}"
+            "the kernel does not report the user of a program on the link of client {worker}: {error}"
         ))),
     }
     // If this fails, the socket is closed without a reset.

@@ -20,7 +20,7 @@ pub enum ProxyIncident {
     Exhausted(String),
     /// A client closed its connection before the proxy had looked up its user.
     #[error(
-        "a client on a link of worker {worker} sent {sent} and disconnected before the proxy could identify its user"
+        "a program on the link of client {worker} sent {sent} and disconnected before the proxy could identify its user"
     )]
     ClientGone {
         /// Worker whose link the client used.
@@ -30,7 +30,7 @@ pub enum ProxyIncident {
     },
     /// A client of another user was refused.
     #[error(
-        "a client of user {user} was refused on a link of worker {worker}: the proxy serves its own user, {served}"
+        "a program of user {user} was refused on the link of client {worker}: the proxy serves its own user, {served}"
     )]
     ClientRefused {
         /// Worker whose link the client used.
@@ -42,7 +42,7 @@ pub enum ProxyIncident {
     },
     /// A server redirected a client to an address that is not one of the run's servers, or named one as a master.
     #[error(
-        "a server sent worker {worker} the address {address:?}, which is not one of the servers of the run: it was withheld"
+        "a server sent client {worker} the address {address:?}, which is not one of the servers of the run: it was withheld"
     )]
     AddressWithheld {
         /// Worker whose link the client used.

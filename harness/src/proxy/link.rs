@@ -23,7 +23,7 @@ impl fmt::Display for LinkId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the link of worker {} to node {}",
+            "the link of client {} to node {}",
             self.worker, self.node
         )
     }

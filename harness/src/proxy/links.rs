@@ -367,7 +367,7 @@ impl Listening {
                 Err(error) => {
                     let worker = self.worker;
                     let failure =
-                        format!("the proxy cannot accept a connection of worker {worker}");
+                        format!("the proxy cannot accept a connection of client {worker}");
                     self.task.0.incidents.record_exhaustion(&failure, &error);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }

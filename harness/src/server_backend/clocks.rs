@@ -52,20 +52,20 @@ impl ServerBackend {
     fn why_fixed(&self, worker: usize) -> Option<String> {
         if self.parts.command.image.is_some() {
             return Some(format!(
-                "the wall clock of worker {worker} cannot be shifted: it runs in a container"
+                "the wall clock of client {worker} cannot be shifted: it runs in a container"
             ));
         }
         let wall_clock = match self.wall_clock(worker) {
             Ok(Some(wall_clock)) => wall_clock,
             Ok(None) => {
-                return Some(BackendError::FixedClock(format!("worker {worker}")).to_string());
+                return Some(BackendError::FixedClock(format!("client {worker}")).to_string());
             }
             Err(refusal) => return Some(refusal.to_string()),
         };
         let leader = self.workers.borrow().get(&worker)?.control.pid();
         (!wall_clock.is_loaded_by(leader)).then(|| {
             format!(
-                "the wall clock of worker {worker} cannot be shifted: its program did not load the library that shifts \
+                "the wall clock of client {worker} cannot be shifted: its program did not load the library that shifts \
                  it; statically linked programs never do"
             )
         })

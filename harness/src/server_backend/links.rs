@@ -132,7 +132,7 @@ impl Links for ServerBackend {
             .await
         {
             self.parts.proxy.record_incident(format!(
-                "cannot check that a fault stopped worker {worker}, because the kernel's table of connections cannot be \
+                "cannot check that a fault stopped client {worker}, because the kernel's table of connections cannot be \
                  read: {error}"
             ));
         }

@@ -312,7 +312,7 @@ impl ServerBackend {
     /// Records an incident if a killed worker is still running.
     fn check_has_ended(&self, worker: usize, control: &WorkerControl) {
         if !control.has_ended() {
-            let incident = format!("worker {worker} {}", control::STILL_THERE);
+            let incident = format!("client {worker} {}", control::STILL_THERE);
             self.parts.proxy.record_incident(incident);
         }
     }
@@ -322,7 +322,7 @@ impl ServerBackend {
         let running = workers
             .get(&worker)
             .map(|it| (it.control.clone(), it.container.clone()));
-        running.ok_or_else(|| Refusal::Failed(format!("worker {worker} is not running")))
+        running.ok_or_else(|| Refusal::Failed(format!("client {worker} is not running")))
     }
 
     /// Returns the worker's wall clock, or `None` if it cannot be shifted.

@@ -152,7 +152,7 @@ impl Workers for ServerBackend {
     ) -> Result<(), Refusal> {
         let number = self.process_of(worker);
         let process = self.shared_processes.borrow().get(&number).cloned();
-        let gone = || Refusal::Failed(format!("worker {worker} is not running"));
+        let gone = || Refusal::Failed(format!("client {worker} is not running"));
         let process = process.ok_or_else(gone)?;
         let unblocked = process.block(worker, scope, millis(lasts));
         self.blocked.borrow_mut().insert((worker, scope), unblocked);
@@ -252,7 +252,7 @@ impl ServerBackend {
                 .map(|container| container.name().to_owned()),
         );
         let process = WorkerProcess::spawn(&argv, &log, prepare).map_err(|error| {
-            let failure = format!("worker {worker}: {error}");
+            let failure = format!("client {worker}: {error}");
             if error.source_io().is_some_and(is_resource_exhaustion) {
                 self.parts.proxy.record_incident(failure.clone());
             }

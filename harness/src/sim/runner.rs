@@ -37,7 +37,7 @@ pub struct Simulation {
 pub enum SimError {
     /// The code of a lock neither returned nor yielded.
     #[error(
-        "stuck: worker {worker} has not yielded for {} s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
+        "stuck: client {worker} has not yielded for {} s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated", patience.as_secs_f64()
     )]
     Stuck {
         /// The worker whose turn did not end.

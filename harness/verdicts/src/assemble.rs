@@ -231,7 +231,7 @@ fn delays(history: &History) -> impl Iterator<Item = String> {
             *waited = waited.saturating_add(waited_ms);
         }
     }
-    let describe = |(worker, waited_ms)| format!("worker {worker} waited {waited_ms} ms for a CPU");
+    let describe = |(worker, waited_ms)| format!("client {worker} waited {waited_ms} ms for a CPU");
     waits.into_iter().map(describe)
 }
 
@@ -253,7 +253,7 @@ mod tests {
         let events = [delayed(1, 200), delayed(0, 90), delayed(1, 50)];
         history.events = events.map(|what| Event { at_ns: 1, what }).into();
         let expected = [(0, 90), (1, 250)]
-            .map(|(worker, ms)| format!("worker {worker} waited {ms} ms for a CPU"));
+            .map(|(worker, ms)| format!("client {worker} waited {ms} ms for a CPU"));
         assert_eq!(trouble(&history), expected);
     }
 

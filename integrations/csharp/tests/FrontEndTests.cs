@@ -198,7 +198,7 @@ public class FrontEndTests
             min_grants = 2
             """);
         var problem = await Assert.ThrowsAsync<InconclusiveException>(() => LockTest.Run<Unreachable>(scenario, Process()));
-        Assert.Matches("Output of worker 0:\n  System.IO.IOException: wrong password for 1 node\n   ", problem.Message);
+        Assert.Matches("Output of client 0:\n  System.IO.IOException: wrong password for 1 node\n   ", problem.Message);
         Assert.DoesNotContain("busy machine", problem.Message);
     }
 

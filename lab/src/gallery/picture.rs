@@ -158,7 +158,7 @@ fn worker_lanes(timeline: &Timeline<'_>, window: Window) -> Vec<Lane> {
             continue;
         }
         has_waiting |= only_waits;
-        let name = format!("worker {worker}");
+        let name = format!("client {worker}");
         lanes.push(Lane {
             name,
             bars: joined(bars),
@@ -230,8 +230,8 @@ fn key_bar(span: &ValueSpan) -> Bar {
     let owner = span
         .author
         .as_ref()
-        .map_or("?".to_owned(), |by| format!("w{}", by.worker));
-    let by = |by: &Option<usize>| by.map_or(String::new(), |worker| format!(" by w{worker}"));
+        .map_or("?".to_owned(), |by| format!("c{}", by.worker));
+    let by = |by: &Option<usize>| by.map_or(String::new(), |worker| format!(" by c{worker}"));
     let ended_by = span.end.by().map(|command| command.worker);
     let end = match span.end {
         SpanEnd::Stays => String::new(),

@@ -339,7 +339,7 @@ pub fn progress(case: &Case) -> Finding {
             continue;
         }
         let note = format!(
-            "lock {key} was wanted, at last by worker {worker}, from {} to {}",
+            "lock {key} was wanted, at last by client {worker}, from {} to {}",
             free.0, free.1
         );
         let finding = too_long(case, key, free, note);

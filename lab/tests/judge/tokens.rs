@@ -39,7 +39,7 @@ pub fn ownership(case: &Case) -> Finding {
             };
             if owner == by.worker && !replaced && is_late_release(case, value, by) {
                 let note = format!(
-                    "at {} ns a late release of worker {owner} removed its own value",
+                    "at {} ns a late release of client {owner} removed its own value",
                     value.until
                 );
                 found.push((value.until, value.line, vec!["stolen-release"], note));
@@ -61,7 +61,7 @@ pub fn ownership(case: &Case) -> Finding {
                 () => taking_causes(case, value, by, replaced),
             };
             let note = format!(
-                "at {} ns worker {} op {} ({}, {}) took the value of worker {owner} written at {} on node {}",
+                "at {} ns client {} op {} ({}, {}) took the value of client {owner} written at {} on node {}",
                 value.until, by.worker, by.op, by.phase, by.command, value.from, value.node
             );
             found.push((value.until, value.line, causes, note));
@@ -119,7 +119,7 @@ fn prolonged(value: &Value) -> Vec<(u64, usize, Vec<&'static str>, String)> {
         let longer = over(pair[1].at, pair[1].ttl) > over(pair[0].at, pair[0].ttl);
         let owner = value.acquirer.filter(|owner| *owner != by.worker)?;
         let note = format!(
-            "at {} ns worker {} op {} ({}) prolonged the value of worker {owner}",
+            "at {} ns client {} op {} ({}) prolonged the value of client {owner}",
             pair[1].at, by.worker, by.op, by.phase
         );
         let counts = longer && by.phase != "acquire" && !several;

@@ -153,13 +153,3 @@ fn escaped_document_parses_to_the_same_value() {
         value
     );
 }
-
-#[test]
-fn numbered_worker_is_a_client() {
-    let words = "worker 1 and workers 0, 2";
-    assert_eq!(with_clients(words), "client 1 and clients 0, 2");
-    assert_eq!(with_clients("Worker 4 reported"), "Client 4 reported");
-    for text in ["the worker processes", "picklock scenario calm --workers 3"] {
-        assert_eq!(with_clients(text), text);
-    }
-}

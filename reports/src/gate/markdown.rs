@@ -6,7 +6,7 @@ use super::cell_key::CellKey;
 use super::decide::Decision;
 use super::finding::{Finding, Kind, Proof};
 use super::terminal::{counts, verdict};
-use crate::escape::{visible, with_clients};
+use crate::escape::visible;
 use crate::markdown::quoted::{code, prose};
 use crate::matrix::Severity;
 use crate::problem::capitalized;
@@ -98,10 +98,7 @@ fn block(finding: &Finding, decision: &Decision) -> String {
     match &finding.proof {
         Some(proof) => {
             let place = place(finding, decision);
-            add(&format!(
-                "{}: {place}.",
-                prose(&with_clients(&proof.headline))
-            ));
+            add(&format!("{}: {place}.", prose(&proof.headline)));
             // The first sentence is in the title.
             if let Some((_, more)) = proof.fault.split_once(". ") {
                 add(&prose(more));
@@ -111,11 +108,7 @@ fn block(finding: &Finding, decision: &Decision) -> String {
             }
         }
         None => {
-            let problem: Vec<String> = finding
-                .problem
-                .lines()
-                .map(|line| prose(&with_clients(line)))
-                .collect();
+            let problem: Vec<String> = finding.problem.lines().map(prose).collect();
             let cell = finding.cell.as_ref();
             let cell = cell.map_or(String::new(), |_| format!("{}: ", place(finding, decision)));
             add(&format!("{cell}{}", problem.join("<br>")));
@@ -169,12 +162,7 @@ fn details(finding: &Finding) -> String {
         more => format!("Story, and the other {}", count(more, "scenario")),
     };
     let mut text = format!("<details><summary>{title}</summary>\n\n");
-    let story: Vec<_> = finding
-        .story
-        .iter()
-        .map(|line| with_clients(line))
-        .collect();
-    text.push_str(&preformatted(story.iter().map(AsRef::as_ref)));
+    text.push_str(&preformatted(finding.story.iter().map(AsRef::as_ref)));
     if !finding.also_in.is_empty() {
         let scenarios = finding.also_in.iter().take(MAX_SCENARIOS);
         let scenarios: Vec<String> = scenarios.map(|cell| code(&cell.scenario)).collect();

@@ -10,9 +10,7 @@ use picklock_verdicts::timeline::Timeline;
 use super::embedded_json;
 use super::figures::{self, Figures};
 use super::frame::Command;
-use super::name::{
-    CommandWords, Fact, Name, client_sentence, command_words, fact, name, paragraph, sentence,
-};
+use super::name::{CommandWords, Fact, Name, command_words, fact, name, paragraph, sentence};
 use super::remedy_view::RemedyView;
 use super::story::{Story, story_lines};
 use super::tile::{self, Tile, tile};
@@ -233,11 +231,11 @@ fn cell_details(index: usize, cell: &Cell, found: Option<&Evidence>, room: Room)
             .map(|run_dir| command_words(&format!("picklock replay {}", quoted(run_dir)))),
         facts: facts(cell, found),
         warnings: (cell.warnings.iter())
-            .map(|warning| client_sentence(&warning.text))
+            .map(|warning| sentence(&warning.text))
             .collect(),
         trouble: record.map_or_else(Vec::new, |record| {
             let trouble = record.trouble.iter().take(MAX_TROUBLES);
-            trouble.map(|words| client_sentence(words)).collect()
+            trouble.map(|words| sentence(words)).collect()
         }),
         faults: record.map_or_else(Vec::new, |record| faults(&record.faults)),
         has_log: track.as_ref().is_some_and(|track| !track.log.is_empty()),
@@ -279,7 +277,7 @@ fn verdict_rows(cell: &Cell) -> Vec<VerdictRow> {
             sign: verdict.status.sign(),
             status: verdict.status.as_str(),
             tone: blame.party(property).map(Tone::from),
-            meaning: client_sentence(&verdict_line(property, verdict)),
+            meaning: sentence(&verdict_line(property, verdict)),
             cause: verdict.cause.map_or("", |cause| cause.as_str()),
             rate: tally.map(tile::describe_rate),
             expected: match verdict.status {
@@ -309,7 +307,7 @@ pub(super) fn problem_views(
         let causes: Vec<&str> = problem.causes.iter().map(|it| it.as_str()).collect();
         ProblemView {
             tone: problem.party.into(),
-            headline: client_sentence(&problem.headline()),
+            headline: sentence(&problem.headline()),
             party: party.to_owned(),
             fault: sentence(fault.trim_start_matches(": ")),
             remedy: problem.remedy().unwrap_or_default(),
@@ -352,7 +350,7 @@ fn faults(faults: &[FiredFault]) -> Vec<FaultRow> {
     let time = |ns: Option<u64>, default: &str| ns.map_or_else(|| default.to_owned(), time_ns);
     let row = |fault: &FiredFault| FaultRow {
         at: time(fault.began_ns, "never fired"),
-        detail: client_sentence(&fault.detail),
+        detail: sentence(&fault.detail),
         until: match fault.began_ns {
             Some(_) => time(fault.ended_ns, "the end"),
             None => String::new(),

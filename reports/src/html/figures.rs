@@ -5,7 +5,7 @@ use picklock_verdicts::latency::{REQUESTED, decode};
 use picklock_verdicts::record::Cell;
 use picklock_verdicts::timeline::Timeline;
 
-use super::name::{Name, client_sentence, sentence};
+use super::name::{Name, sentence};
 use super::percentiles::{Drawing, drawing};
 use crate::command_log::{CommandLog, Cost};
 use crate::measures::{Measures, Orphan, Phase, Recovery, Speed, cost, measure};
@@ -189,7 +189,7 @@ fn commands(cost: Cost) -> String {
 fn recovery_row(recovery: &Recovery) -> Row {
     Row {
         at: time_ns(recovery.ended_at_ns),
-        what: client_sentence(&recovery.detail),
+        what: sentence(&recovery.detail),
         cost: match recovery.next_grant_ns {
             Some(ns) => format!("next grant after {}", span_ns(ns)),
             None => "no grant after it".to_owned(),

@@ -3,7 +3,7 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 
-use crate::escape::{code_parts, shell_words, shortened, visible, with_clients};
+use crate::escape::{code_parts, shell_words, shortened, visible};
 
 /// Maximum length of a name, in characters.
 const MAX_NAME_LENGTH: usize = 48;
@@ -43,11 +43,6 @@ pub(super) fn name(text: &str) -> Name {
 /// Returns a sentence or a command, truncated to [`MAX_SENTENCE_LENGTH`].
 pub(super) fn sentence(text: &str) -> Name {
     cut(text, MAX_SENTENCE_LENGTH)
-}
-
-/// Returns a sentence of a record, in which a client has the number of its worker.
-pub(super) fn client_sentence(text: &str) -> Name {
-    sentence(&with_clients(text))
 }
 
 /// Returns a paragraph, truncated to [`MAX_PARAGRAPH_LENGTH`].

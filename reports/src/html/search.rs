@@ -7,7 +7,7 @@ use picklock_verdicts::record::{Cell, Counterexample, Placed, SearchRecord};
 
 use super::cell_details::{cell_ids, problem_views};
 use super::frame::Command;
-use super::name::{Name, client_sentence, name, sentence};
+use super::name::{Name, name, sentence};
 use super::story::{Story, story_line};
 use super::tone::Tone;
 use crate::matrix::distinct;
@@ -263,5 +263,5 @@ fn fault_sentence(text: &str) -> Name {
             word.to_owned()
         }
     });
-    client_sentence(&words.collect::<Vec<_>>().join(" "))
+    sentence(&words.collect::<Vec<_>>().join(" "))
 }

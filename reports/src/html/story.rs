@@ -2,7 +2,7 @@
 
 use picklock_verdicts::timeline::{Hold, Timeline};
 
-use super::name::{Name, client_sentence, name};
+use super::name::{Name, name, sentence};
 use crate::problem::{Numbered, Problem, seconds_to_ms};
 use crate::units::time_ns;
 
@@ -48,7 +48,7 @@ pub(super) fn story_lines(
         if end_ns <= hold.begin_ns || Some(end_ns) > last_ns {
             continue;
         }
-        let text = format!("the lease of worker {} ended", hold.worker);
+        let text = format!("the lease of client {} ended", hold.worker);
         let line = StoryLine {
             at_ns: Some(end_ns),
             ..story_line(&format!("{}  {text}", time_ns(end_ns)))
@@ -64,7 +64,7 @@ pub(super) fn story_lines(
 
 /// Returns the hold that began with the grant in this line, which was at this time, up to a millisecond.
 fn granted_hold<'a>(text: &str, at_ns: u64, timeline: &'a Timeline<'_>) -> Option<&'a Hold> {
-    let (_, text) = text.split_once("  worker ")?;
+    let (_, text) = text.split_once("  client ")?;
     let (worker, _) = text.split_once(" got ")?;
     let worker: usize = worker.parse().ok()?;
     let mut holds = timeline.holds().iter();
@@ -72,7 +72,7 @@ fn granted_hold<'a>(text: &str, at_ns: u64, timeline: &'a Timeline<'_>) -> Optio
 }
 
 pub(super) fn story_line(line: &str) -> StoryLine {
-    // Most lines begin with a time: `1.204 s  worker 0 ...`.
+    // Most lines begin with a time: `1.204 s  client 0 ...`.
     let (at, text) = match line.split_once("  ") {
         Some((at, text)) if at.ends_with('s') && at.len() < 16 => (at, text),
         _ => ("", line),
@@ -81,6 +81,6 @@ pub(super) fn story_line(line: &str) -> StoryLine {
         number: None,
         at_ns: seconds_to_ms(at).and_then(|ms| ms.checked_mul(1_000_000)),
         at: name(at).shown,
-        text: client_sentence(text),
+        text: sentence(text),
     }
 }

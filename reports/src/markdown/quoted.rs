@@ -74,10 +74,10 @@ fn parted(word: &str, is_link: bool) -> String {
 }
 
 /// Quotes preformatted lines.
-pub fn block(lines: &[String]) -> String {
+pub fn block(lines: &[impl AsRef<str>]) -> String {
     let mut out = String::from("<pre>");
     for line in lines {
-        for c in shortened(line, 4 * MAX_LENGTH).chars() {
+        for c in shortened(line.as_ref(), 4 * MAX_LENGTH).chars() {
             match c {
                 '&' | '<' | '>' | '"' => out.push_str(&format!("&#{};", u32::from(c))),
                 _ => out.push(c),

@@ -11,7 +11,7 @@ use super::page::Page;
 use super::quoted::{block, code, prose};
 use crate::cell_mark::CellMark;
 use crate::cell_status::{self, failures, overall};
-use crate::escape::{quoted, shortened, with_clients};
+use crate::escape::{quoted, shortened};
 use crate::matrix::{
     CellOutcome, Conclusion, Severity, describe_counts, describe_similarity, distinct,
     inapplicable, lock_warnings, lock_with_options, name_of_lock,
@@ -264,20 +264,15 @@ fn story(cell: &Cell, replayable: Option<&str>) -> String {
         .collect();
     let mut told = String::new();
     for problem in problems(&cell.verdicts) {
-        let story: Vec<String> = problem
-            .story()
-            .iter()
-            .map(|line| with_clients(line).into_owned())
-            .collect();
         let remedy = problem
             .remedy()
             .map(|remedy| format!(" **Remedy:** {}.", prose(remedy)));
         told.push_str(&format!(
             "**{}.** {}{}\n\n{}\n\n",
-            prose(&with_clients(&problem.headline())),
+            prose(&problem.headline()),
             prose(&problem.fault(&cell.verdicts)),
             remedy.unwrap_or_default(),
-            block(&story)
+            block(&problem.story())
         ));
     }
     let summary: Vec<&str> = failures.iter().map(|it| it.property.as_str()).collect();

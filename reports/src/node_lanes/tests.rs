@@ -43,7 +43,7 @@ fn history(key_history: bool, events: Vec<(u64, EventKind)>) -> History {
     }
 }
 
-/// Worker 0 writes on two nodes. Worker 1 removes one value; the other is lost.
+/// Client 0 writes on two nodes. Client 1 removes one value; the other is lost.
 fn story() -> Vec<(u64, EventKind)> {
     let set = || KeyChange::Command(command(0, 7, Phase::Acquire, "SET"));
     let other = || KeyName::Other("a:fence".into());
@@ -81,7 +81,7 @@ fn each_key_of_each_node_has_a_lane_lock_keys_first() {
         ]
     );
     let by = lanes[1].values[0].end.by().unwrap();
-    assert_eq!(describe_command(by), "worker 1, attempt 8, release: DEL");
+    assert_eq!(describe_command(by), "client 1, attempt 8, release: DEL");
 }
 
 #[test]

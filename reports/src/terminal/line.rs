@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Effects, Style};
 use picklock_verdicts::check::Status;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::escape::{visible, with_clients};
+use crate::escape::visible;
 use crate::inert::Inert;
 use crate::responsibility::Party;
 
@@ -26,10 +26,9 @@ impl Line {
         self.styled(Style::new(), text)
     }
 
-    /// Appends text in `style`. A client has one name in all reports.
+    /// Appends text in `style`.
     pub(super) fn styled(mut self, style: Style, text: &str) -> Self {
-        let text = with_clients(text);
-        self.pieces.push((style, visible(&text).into_owned()));
+        self.pieces.push((style, visible(text).into_owned()));
         self
     }
 

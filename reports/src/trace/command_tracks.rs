@@ -19,7 +19,7 @@ pub(super) fn commands(proxy: &CommandLog, pid: u32, events: &mut TraceWriter) {
     let mut tracks: BTreeMap<(usize, usize), usize> = links.collect();
     for (tid, ((worker, node), place)) in tracks.iter_mut().enumerate() {
         *place = tid;
-        let name = format!("worker {worker}, node {node}");
+        let name = format!("client {worker}, node {node}");
         events.push(track("thread_name", pid, tid, name));
     }
     for message in &proxy.messages {

@@ -21,7 +21,7 @@ pub(super) fn keys(history: &History, pid: u32, events: &mut TraceWriter) {
         for span in &lane.values {
             let author = span.author.as_ref().map_or_else(
                 || "unknown author".to_owned(),
-                |author| format!("worker {}", author.worker),
+                |author| format!("client {}", author.worker),
             );
             let times = (span.from_ns, span.until_ns);
             events.push(complete(author, "value", (pid, tid), times, about(span)));

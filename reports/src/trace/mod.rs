@@ -105,7 +105,7 @@ fn tracks(timeline: &Timeline<'_>) -> Vec<TraceEvent<'static>> {
         track("process_name", STOCK, 0, "stock".into()),
     ];
     for worker in 0..timeline.history().header.workers {
-        let name = format!("worker {worker}");
+        let name = format!("client {worker}");
         events.push(track("thread_name", WORKERS, worker, name));
     }
     for (tid, span) in fault_tracks(timeline) {
@@ -202,7 +202,7 @@ fn frozen(timeline: &Timeline<'_>, events: &mut TraceWriter) {
         events.push(track("process_name", FROZEN, 0, "frozen".into()));
     }
     for (worker, frozen) in timeline.frozen() {
-        let name = format!("worker {worker}");
+        let name = format!("client {worker}");
         events.push(track("thread_name", FROZEN, *worker, name));
         for times in frozen {
             let track = (FROZEN, *worker);

@@ -59,7 +59,7 @@ fn down(worker: usize) -> EventKind {
     }
 }
 
-/// Returns the activities of worker 0, with times in milliseconds.
+/// Returns the activities of client 0, with times in milliseconds.
 fn activities(list: Vec<(u64, EventKind)>) -> Vec<(u64, u64, Activity)> {
     let lanes = lanes(&Timeline::new(&history(list)));
     let segments = lanes[&0].segments.iter();

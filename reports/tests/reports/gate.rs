@@ -24,7 +24,7 @@ fn latency(values_us: &[u64]) -> BTreeMap<String, Latency> {
 
 fn violated(cause: Cause) -> Verdict {
     let story = [
-        "1.000 s  worker 1 got the lock | 100 %",
+        "1.000 s  client 1 got the lock | 100 %",
         "1.2 s  <b>two</b> inside",
     ];
     cell::violated(cause, &story)
@@ -141,7 +141,7 @@ fn failed() -> Decision {
         }])
     };
     let pass = || Verdict {
-        story: vec!["worker 0 held the lock for 3.2 s: its value never expires".into()],
+        story: vec!["client 0 held the lock for 3.2 s: its value never expires".into()],
         ..Verdict::held()
     };
     let race = || (Property::Lease, violated(Cause::Race));

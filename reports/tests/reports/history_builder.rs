@@ -116,7 +116,7 @@ impl HistoryBuilder {
         let what = EventKind::FaultBegan {
             id,
             fault: fault.into(),
-            detail: format!("{fault} of worker {worker}"),
+            detail: format!("{fault} of client {worker}"),
             workers: vec![worker],
             nodes: vec![],
             clock: None,

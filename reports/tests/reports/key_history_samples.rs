@@ -31,8 +31,8 @@ pub fn changed(node: usize, value: Option<&str>, why: KeyChange) -> EventKind {
     }
 }
 
-/// Worker 0 has the lock on nodes 0 to 2. Node 0 restarts empty, so worker 1 gets nodes 0, 3 and 4. Worker 0
-/// removes the value of worker 1 on node 3, and the value on node 4 expires.
+/// Client 0 has the lock on nodes 0 to 2. Node 0 restarts empty, so client 1 gets nodes 0, 3 and 4. Client 0
+/// removes the value of client 1 on node 3, and the value on node 4 expires.
 pub fn eroded_quorum() -> Sample {
     let set = |worker, op| command(worker, op, Phase::Acquire, "SET");
     let del = |worker, op| command(worker, op, Phase::Release, "EVALSHA");

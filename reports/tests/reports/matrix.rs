@@ -29,8 +29,8 @@ fn sample() -> MatrixRecord {
     };
     let mut stolen = outlived().to_vec();
     let story = [
-        "1 s  worker 0 got the lock",
-        "2 s  \u{1b}[2Jworker 1 got it too",
+        "1 s  client 0 got the lock",
+        "2 s  \u{1b}[2Jclient 1 got it too",
     ];
     stolen.push((Property::Lease, violated(Cause::Race, &story)));
     let mut bad = cell("set-nx-px", "gc-pause", &stolen);
@@ -42,7 +42,7 @@ fn sample() -> MatrixRecord {
     );
     unclear.mismatches = vec![mismatch(Property::Lease, "held", "unknown")];
     let mut failed = cell("exec:python3 a.py", "calm", &[]);
-    failed.error = Some("seed 1: worker 0 exited before it was ready\n  stderr".into());
+    failed.error = Some("seed 1: client 0 exited before it was ready\n  stderr".into());
     failed.verdicts.clear();
     let mut free = cell("exec:python3 a.py", "gc-pause", &outlived());
     free.expected.clear();

@@ -139,7 +139,7 @@ pub fn rush() -> Sample {
 const GC_PAUSE: &str = "A holder freezes for 1.5 ttl after reading the last unit, as in a long \
                         garbage collection; its successor is inside when it wakes.";
 
-/// The classic case: worker 0 is frozen beyond its lease, and sells a unit that worker 1 has sold.
+/// The classic case: client 0 is frozen beyond its lease, and sells a unit that client 1 has sold.
 pub fn gc_pause() -> Sample {
     let history = HistoryBuilder::new(3)
         .purchase(0, 0, 1, 2)
@@ -160,12 +160,12 @@ pub fn gc_pause() -> Sample {
         .done();
     let mut record = record("gc-pause", GC_PAUSE, &history);
     let story = [
-        "0.222 s  worker 0 got the lock, lease until 1.220 s",
-        "0.240 s  worker 0 was frozen while it held the lock",
-        "1.220 s  the lease of worker 0 ran out; the key expired",
-        "1.225 s  worker 1 got the lock",
-        "1.740 s  worker 0 woke and went on, 520 ms after its lease had run out",
-        "1.832 s  worker 0 released; until then both were inside, for 607 ms",
+        "0.222 s  client 0 got the lock, lease until 1.220 s",
+        "0.240 s  client 0 was frozen while it held the lock",
+        "1.220 s  the lease of client 0 ran out; the key expired",
+        "1.225 s  client 1 got the lock",
+        "1.740 s  client 0 woke and went on, 520 ms after its lease had run out",
+        "1.832 s  client 0 released; until then both were inside, for 607 ms",
     ];
     let verdicts = &mut record.verdicts;
     let overlap = violated(Cause::OutlivedLease, 1_225, &story);
@@ -173,13 +173,13 @@ pub fn gc_pause() -> Sample {
     let mut oversold = violated(Cause::OutlivedLease, 1_980, &story);
     oversold
         .story
-        .push("1.980 s  worker 1 sold a unit that was gone: -1 left".into());
+        .push("1.980 s  client 1 sold a unit that was gone: -1 left".into());
     verdicts.insert(Property::Resource, oversold);
     record.counts.sold = 4;
     record.counts.stock_left = -1;
     record.faults = vec![FiredFault {
         fault: "pause-client".into(),
-        detail: "pause-client of worker 0 for 1.5 s, when it had read stock 1".into(),
+        detail: "pause-client of client 0 for 1.5 s, when it had read stock 1".into(),
         began_ns: Some(240_000_000),
         ended_ns: Some(1_740_000_000),
         workers: vec![0],
@@ -266,15 +266,15 @@ pub fn stale_delete() -> Sample {
         Cause::StolenRelease,
         1_705,
         &[
-            "1.004 s  worker 1 got the lock, lease until 2.002 s",
-            "1.701 s  the DEL of worker 0's release went out: it deleted the lock of worker 1",
-            "1.705 s  worker 2 got the lock while worker 1 was inside",
+            "1.004 s  client 1 got the lock, lease until 2.002 s",
+            "1.701 s  the DEL of client 0's release went out: it deleted the lock of client 1",
+            "1.705 s  client 2 got the lock while client 1 was inside",
         ],
     );
     let stolen = violated(
         Cause::Race,
         1_702,
-        &["1.702 s  worker 0 was told that it had released its own lock"],
+        &["1.702 s  client 0 was told that it had released its own lock"],
     );
     let verdicts = &mut record.verdicts;
     verdicts.insert(Property::Exclusion, overlap.clone());
@@ -300,7 +300,7 @@ pub fn crowd() -> Sample {
         "Work takes longer than the lease.",
         &history,
     );
-    let story = ["1.010 s  worker 411 got the lock while worker 37 was inside"];
+    let story = ["1.010 s  client 411 got the lock while client 37 was inside"];
     let overlap = violated(Cause::OutlivedLease, 1_010, &story);
     record.verdicts.insert(Property::Exclusion, overlap);
     (record, history)
@@ -348,7 +348,7 @@ pub fn hostile() -> Sample {
     record.backend_reason = attack.into();
     record.redis.version = attack.into();
     record.reproduce = format!("picklock scenario gc-pause --impl 'exec:{attack}'");
-    record.trouble = vec![format!("worker 1 wrote what is no message: {attack}")];
+    record.trouble = vec![format!("client 1 wrote what is no message: {attack}")];
     record.faults[0].detail = attack.into();
     record.latency = BTreeMap::from([(attack.to_owned(), record.latency["acquire"].clone())]);
     for verdict in record.verdicts.values_mut() {
@@ -410,14 +410,14 @@ pub fn no_grants() -> Sample {
             .insert(property, crate::inconclusive(too_little));
     }
     let story = [
-        "0.004 s  worker 0 was killed between SETNX and EXPIRE",
+        "0.004 s  client 0 was killed between SETNX and EXPIRE",
         "6.010 s  the key is still on node 0, and never expires",
     ];
     let stuck = violated(Cause::NoTtl, 6_010, &story);
     record.verdicts.insert(Property::Progress, stuck);
     record.faults = vec![FiredFault {
         fault: "crash-client".into(),
-        detail: "crash-client of worker 0".into(),
+        detail: "crash-client of client 0".into(),
         began_ns: Some(4_000_000),
         ended_ns: None,
         workers: vec![0],

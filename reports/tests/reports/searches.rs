@@ -18,8 +18,8 @@ pub fn sweep(lock: &str) -> SearchRecord {
         },
         "counterexamples": [{
             "property": "ownership", "cause": "stolen-release", "signature": ["pause-client at reply"],
-            "faults": ["worker 0 is frozen for 1.5 leases"], "schedules": 12, "first": 3,
-            "story": ["0.412 s  worker 0 deleted what worker 1 had written"], "seed": 1,
+            "faults": ["client 0 is frozen for 1.5 leases"], "schedules": 12, "first": 3,
+            "story": ["0.412 s  client 0 deleted what client 1 had written"], "seed": 1,
             "scenario": scenario, "repro": "out/ownership-stolen-release-1/repro.toml",
             "reproduce": "picklock replay out/ownership-stolen-release-1/repro.toml",
         }],

@@ -126,7 +126,7 @@ fn trace_has_waits_holds_freezes_faults_and_stock() {
             })
             .collect()
     };
-    // Worker 0 holds the lock for 1.61 s, of which 0.612 s are past its lease. It is frozen for 1.5 s.
+    // Client 0 holds the lock for 1.61 s, of which 0.612 s are past its lease. It is frozen for 1.5 s.
     assert!(times("holds", 1).contains(&(222_000.0, 1_610_000.0)));
     assert!(
         times("lease over", 1).contains(&(1_220_000.0, 612_000.0)),
@@ -161,14 +161,14 @@ fn trace_has_the_values_of_keys_with_their_ends() {
     let lost = value(0);
     assert_eq!(
         (&lost["name"], &lost["ts"]),
-        (&"worker 0".into(), &2_000.0.into())
+        (&"client 0".into(), &2_000.0.into())
     );
     assert_eq!(lost["dur"], 298_000.0);
     assert_eq!(lost["args"]["ended"], "lost in restart");
     let taken = &value(3)["args"];
     assert_eq!(taken["value"], "value-of-1");
-    assert_eq!(taken["written_by"], "worker 1, attempt 2, acquire: SET");
-    assert_eq!(taken["ended_by"], "worker 0, attempt 1, release: EVALSHA");
+    assert_eq!(taken["written_by"], "client 1, attempt 2, acquire: SET");
+    assert_eq!(taken["ended_by"], "client 0, attempt 1, release: EVALSHA");
     let bare = trace(samples::gc_pause());
     assert!(bare.iter().all(|event| event["pid"] != 5));
 }

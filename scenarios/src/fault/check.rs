@@ -192,7 +192,7 @@ fn known_worker(scenario: &Scenario, worker: usize, path: &[&str]) -> Result<(),
     if worker < count {
         return Ok(());
     }
-    let text = format!("there is no worker {worker}: the workload has {count}, numbered from 0");
+    let text = format!("there is no client {worker}: the workload has {count}, numbered from 0");
     let hint = format!("set `workload.workers` to {} or more", worker + 1);
     Err(Problem::at(path, text).hint(hint))
 }

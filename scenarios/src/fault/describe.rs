@@ -7,14 +7,14 @@ use super::plan::FaultPlan;
 use super::target::Target;
 
 impl FaultPlan {
-    /// Describes the fault for a lease of `ttl`: `pause-client of worker 1 for 1.500 s`.
+    /// Describes the fault for a lease of `ttl`: `pause-client of client 1 for 1.500 s`.
     pub fn describe(&self, target: &Target, ttl: Duration) -> String {
         let mut text = self.kind.as_str().to_owned();
         if let Some(detail) = (self.kind.row().detail)(self) {
             text.push_str(&format!(" of {detail}"));
         }
         if !target.workers.is_empty() {
-            text.push_str(&format!(" of worker{}", numbers(&target.workers)));
+            text.push_str(&format!(" of client{}", numbers(&target.workers)));
         }
         if !target.nodes.is_empty() {
             use DataAction::{Evict, Exhaust};

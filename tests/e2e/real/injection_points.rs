@@ -27,7 +27,7 @@ fn lines(outcome: &Outcome, file: &str) -> Vec<Value> {
     lines.map(Result::unwrap).collect()
 }
 
-/// Returns the last command by which worker 0 changed a key before the fault began.
+/// Returns the last command by which client 0 changed a key before the fault began.
 #[track_caller]
 fn fired_after(outcome: &Outcome) -> String {
     let mut last = String::new();

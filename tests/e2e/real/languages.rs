@@ -142,7 +142,7 @@ fn untroubled(document: &Value, language: &str) {
     let adapters_own = trouble.into_iter().flatten().filter(|what| {
         let what = what.to_string();
         let machines_own = ["stalled", "stood still", "for a CPU"];
-        what.contains("worker") && !machines_own.iter().any(|own| what.contains(own))
+        what.contains("client") && !machines_own.iter().any(|own| what.contains(own))
     });
     assert_eq!(adapters_own.count(), 0, "{language}: {document:#}");
 }

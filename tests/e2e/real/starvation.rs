@@ -39,7 +39,7 @@ fn value_kept_alive_by_waiters_is_starvation_with_its_command() {
                 let outcome = run("getex-waiter", scenario);
                 let (progress, story) = judged(&outcome, "progress");
                 assert_eq!(progress, "violated: foreign-renewal", "{}", outcome.all());
-                assert!(story.contains("GETEX of worker"), "{story}");
+                assert!(story.contains("GETEX of client"), "{story}");
             });
         }
     });

@@ -102,7 +102,7 @@ fn worker_that_somebody_stops_is_named_and_nothing_is_judged() {
     let workers = workers_of(run.pid());
     assert_eq!(workers.len(), 3);
     stop_for(workers[1].pid, Duration::from_secs(3));
-    names(&run.finish(), "worker 1");
+    names(&run.finish(), "client 1");
 }
 
 /// The violation caused by the fault occurs without the stall, and remains.
@@ -153,7 +153,7 @@ fn killing_two_of_three_workers_leaves_no_competition() {
         send(worker.pid, Signal::KILL);
     }
     let outcome = run.finish();
-    nothing_is_judged(&outcome, &["workers 1, 2 died on their own"]);
+    nothing_is_judged(&outcome, &["clients 1, 2 died on their own"]);
     ended_by(&outcome, "too-few-clients");
 }
 

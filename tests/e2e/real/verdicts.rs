@@ -128,10 +128,10 @@ fn tells_a_time(sentence: &str) -> bool {
         .any(|pair| is_time(pair[0]) && pair[1] == "s")
 }
 
-/// Returns `true` if a sentence names a worker by its number.
-fn names_a_worker(sentence: &str) -> bool {
+/// Returns `true` if a sentence names a client by its number.
+fn names_a_client(sentence: &str) -> bool {
     sentence
-        .split("worker ")
+        .split("client ")
         .skip(1)
         .any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -162,7 +162,7 @@ fn frozen_holders(backend: &str) {
             let sentences: Vec<&str> = story.iter().map(|line| line.as_str().unwrap()).collect();
             let told = |tells: fn(&str) -> bool| sentences.iter().any(|line| tells(line));
             assert!(told(tells_a_time), "{lock}: {sentences:#?}");
-            assert!(told(names_a_worker), "{lock}: {sentences:#?}");
+            assert!(told(names_a_client), "{lock}: {sentences:#?}");
         }
         let fault = &document["faults"][0];
         assert_eq!(fault["fault"], "pause-client", "{lock}");
@@ -231,7 +231,7 @@ fn a_client_left_in_the_line_is_counted_in_every_backend() {
 /// machine before the proxy has accepted it, which makes the run inconclusive.
 const SPLIT: &str = r#"
 name = "split-votes"
-summary = "Worker 0 reaches all nodes but one, the others only that one."
+summary = "Client 0 reaches all nodes but one, the others only that one."
 [topology]
 nodes = 5
 [workload]
@@ -325,8 +325,8 @@ fn the_comparison_with_expectations_can_fail() {
             "{text}"
         );
     }
-    assert!(tells_a_time("at 0.805 s worker 1 read") && !tells_a_time("2 workers s"));
-    assert!(names_a_worker("then worker 2 slept") && !names_a_worker("a worker slept"));
+    assert!(tells_a_time("at 0.805 s client 1 read") && !tells_a_time("2 workers s"));
+    assert!(names_a_client("then client 2 slept") && !names_a_client("a client slept"));
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl SimBackend {
         let peers = self.workload.process_peers(worker);
         let running = peers.filter_map(|mate| hosts.get(&mate));
         if running.map(act).count() == 0 {
-            return Err(Refusal::Failed(format!("worker {worker} is not running")));
+            return Err(Refusal::Failed(format!("client {worker} is not running")));
         }
         Ok(())
     }

@@ -191,7 +191,7 @@ fn cut_off(nodes: &str) -> Trial {
         section = "2ttl"
         wait = "10ttl"
         command_timeout = "0.3ttl"
-        # So that worker 0 gets every node's key, and no bare majority.
+        # So that client 0 gets every node's key, and no bare majority.
         [[fault]]
         kind = "hold"
         at = "0ms"

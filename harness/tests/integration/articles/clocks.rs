@@ -6,7 +6,7 @@ use picklock_harness::check::{Cause, Property};
 use super::{catalog, grants, run, scenario};
 
 /// The holder dies. Two or three other clients find its expiry passed, at 1.2 leases. One of them
-/// wins the GETSET and dies as well, so its lease expires at 2.2 leases. With `sleeper`, worker 1
+/// wins the GETSET and dies as well, so its lease expires at 2.2 leases. With `sleeper`, client 1
 /// was frozen between its GET and its GETSET, continues at 2.0 leases, and loses the GETSET.
 fn two_dead_holders(sleeper: bool) -> Trial {
     let asleep = r#"

@@ -29,7 +29,7 @@ struct Stopped {
     open: oneshot::Sender<()>,
 }
 
-/// Creates a proxy that stops the n-th such frame of worker 0.
+/// Creates a proxy that stops the n-th such frame of client 0.
 fn stopping(
     direction: Direction,
     command: &'static str,

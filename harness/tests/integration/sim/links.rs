@@ -85,7 +85,7 @@ fn end_of_a_drop_resets_the_affected_connections() {
         actor.send("GET k").await;
     });
     assert_eq!(seen.when(0, "SET k v -> reset"), 250);
-    assert!(seen.when(0, "GET k -> v") < 255, "worker 1 has set it");
+    assert!(seen.when(0, "GET k -> v") < 255, "client 1 has set it");
     assert!(seen.when(1, "SET k v -> OK") < 105);
 }
 
@@ -268,7 +268,7 @@ fn first_command_after_a_cut_fails() {
     seen.when(0, "EXISTS k -> 0");
 }
 
-/// Runs a lock. The command with which worker 0 takes the lock is executed, but answered with an error.
+/// Runs a lock. The command with which client 0 takes the lock is executed, but answered with an error.
 fn run_with_false_answer(lock: &str) -> picklock_harness::trial::Outcome {
     let text = "name = \"lied-to\"\nsummary = \"The lock is taken, and refused in words.\"\n\
         [workload]\nstock = 6\n[[fault]]\nkind = \"false-answer\"\nerror = \"READONLY\"\n\

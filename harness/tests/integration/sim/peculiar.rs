@@ -202,7 +202,7 @@ fn value_kept_alive_by_waiters_is_starvation() {
             let foreign = (Status::Violated, Some(Cause::ForeignRenewal));
             assert_verdict(run, Property::Progress, foreign);
             let story = run.verdicts[&Property::Progress].story.join("\n");
-            assert!(story.contains("GETEX of worker"), "{story}");
+            assert!(story.contains("GETEX of client"), "{story}");
         }
     }
 }

@@ -8,10 +8,10 @@ use picklock_scenarios::Scenario;
 use super::actor::{Actor, Seen, play};
 use super::simulation;
 
-/// Resets the connection at the reply to the command with which worker 0 takes the lock.
+/// Resets the connection at the reply to the command with which client 0 takes the lock.
 const CUT: &str = "[[fault]]\nkind = \"cut\"\nwhen = { on = \"reply\", worker = 0, takes = true }";
 
-/// Lets worker 0 send these commands one after the other.
+/// Lets client 0 send these commands one after the other.
 fn play_commands(commands: &'static [&'static str]) -> Seen {
     play(1, CUT, move |actor: Actor| async move {
         if actor.role == 0 {

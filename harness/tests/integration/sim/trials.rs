@@ -38,7 +38,7 @@ fn failed_assertion_contains_story_and_reproduction() {
     outcome.assert_violated(Property::Ownership, Cause::StolenRelease);
     let text = panic_message(|| outcome.assert_held(Property::Ownership));
     assert!(text.starts_with("`setnx-expire` in `gc-pause`: ownership should be held, which fails in 2 of 2 runs\n\nseed 7: ownership violated (stolen-release)\n  "), "{text}");
-    assert!(text.contains("pause-client of worker"), "{text}");
+    assert!(text.contains("pause-client of client"), "{text}");
     assert!(
         text.contains("To repeat it: Trial::scenario(\"gc-pause\")? with .seeds([7])"),
         "{text}"
@@ -61,7 +61,7 @@ fn inconclusive_property_is_not_held() {
     let trial = Trial::scenario("calm").unwrap().workers(1).seeds(0..1);
     let outcome = trial.run_lock(&built_in("set-nx-px")).unwrap();
     let text = panic_message(|| outcome.assert_held(Property::Exclusion));
-    assert!(text.contains("no two workers ever competed"), "{text}");
+    assert!(text.contains("no two clients ever competed"), "{text}");
     let text = panic_message(|| outcome.assert_held(Property::Fencing));
     assert!(text.contains("fencing not-applicable"), "{text}");
 }

@@ -50,7 +50,7 @@ impl Lock for FailingLock {
     }
 }
 
-/// Creates a simulation in which only worker 0 performs the action.
+/// Creates a simulation in which only client 0 performs the action.
 fn failing(action: Action) -> Simulation {
     let made = AtomicUsize::new(0);
     let lock = LockFactory::new("troublesome", 1, move |nodes: Vec<Node>, _: Context| {
@@ -65,7 +65,7 @@ fn failing(action: Action) -> Simulation {
     simulation(scenario, &lock, 1)
 }
 
-/// Returns why worker 0 exited on its own.
+/// Returns why client 0 exited on its own.
 fn exit_reason(history: &History) -> String {
     let downs = history.events.iter().filter_map(|event| match &event.what {
         EventKind::WorkerDown {
@@ -282,7 +282,7 @@ fn endless_loop_is_an_error() {
         matches!(error, SimError::Stuck { worker: 0, .. }),
         "{error:?}"
     );
-    insta::assert_snapshot!(error, @"stuck: worker 0 has not yielded for 0.3 s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated");
+    insta::assert_snapshot!(error, @"stuck: client 0 has not yielded for 0.3 s of real time; a lock that loops or blocks without ever reaching an `.await` cannot be simulated");
 }
 
 #[test]

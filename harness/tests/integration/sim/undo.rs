@@ -152,7 +152,7 @@ fn worker_continues_if_its_freeze_fails_midway() {
     let grants = |event: &&picklock_harness::history::Event| {
         matches!(event.what, EventKind::Granted { worker: 0, .. })
     };
-    assert!(later.filter(grants).count() > 0, "worker 0 stays frozen");
+    assert!(later.filter(grants).count() > 0, "client 0 stays frozen");
     assert_eq!(progress(&history).status, Status::Held);
 }
 

@@ -78,10 +78,10 @@ pub fn describe_incident(event: &EventKind, locks: &[String]) -> Option<String> 
             detail,
         } => match kind {
             Misbehaviour::Garbage | Misbehaviour::OutOfTurn => {
-                format!("worker {worker} broke the adapter protocol: {detail}")
+                format!("client {worker} broke the adapter protocol: {detail}")
             }
             Misbehaviour::Hung | Misbehaviour::Stopped => {
-                format!("worker {worker} hung: {detail}")
+                format!("client {worker} hung: {detail}")
             }
         },
         EventKind::WorkerDown {

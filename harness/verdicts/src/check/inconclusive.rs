@@ -34,7 +34,7 @@ pub enum InconclusiveReason {
         count: u64,
     },
     /// Two clients were inside only because the harness stalled.
-    #[error("{} in total while worker {worker} was acquiring or holding the lock (until {until:.3} s): without the \
+    #[error("{} in total while client {worker} was acquiring or holding the lock (until {until:.3} s): without the \
          stalls, no two clients would have held the lock at the same time; rerun on a less busy machine",
         stalled("the harness", *.lost_ms),
         until = seconds(*.until_ns))]
@@ -61,7 +61,7 @@ pub enum InconclusiveReason {
         count: u64,
     },
     /// A client outlived its lease only because it waited for the injection of a fault.
-    #[error("the injection of a fault took too long: worker {worker} held the lock and waited {waited:.3} s for \
+    #[error("the injection of a fault took too long: client {worker} held the lock and waited {waited:.3} s for \
          {fault}, so its lease ended before its work was done: {RERUN}, or use a longer lease (`--ttl`)",
         waited = seconds(*.waited_ns))]
     LateInjection {
@@ -142,7 +142,7 @@ pub enum InconclusiveReason {
     #[error("the Sentinels failed over node {node} without a fault: {RERUN}")]
     UnrequestedFailover { node: usize },
     /// A worker sent data while it was frozen or dead.
-    #[error("worker {worker} was frozen or dead, but sent data to {server} at {arrived:.3} s. The frozen or killed \
+    #[error("client {worker} was frozen or dead, but sent data to {server} at {arrived:.3} s. The frozen or killed \
          process is a wrapper, and the lock continues in a process that Picklock cannot reach; start the adapter \
          directly (in a shell script with `exec`), not through `docker run`, `ssh` or a service",
         arrived = seconds(*.arrived_at_ns),
@@ -156,7 +156,7 @@ pub enum InconclusiveReason {
     },
     /// The lock's clients run as a user that the proxy does not serve.
     #[error(
-        "a client of user {user} was refused on a link of worker {worker}: the proxy serves only its own user, \
+        "a program of user {user} was refused on the link of client {worker}: the proxy serves only its own user, \
          {served}; start the adapter as the user that runs Picklock"
     )]
     ClientRefused {
@@ -173,12 +173,12 @@ pub enum InconclusiveReason {
     ResourceExhaustion { reason: String },
     /// A client closed its connection before the proxy had determined the connection's user.
     #[error(
-        "the harness was too slow: a client on a link of worker {worker} sent {sent} and disconnected before its owner \
+        "the harness was too slow: a program on the link of client {worker} sent {sent} and disconnected before its owner \
          was known"
     )]
     ClientGone { worker: usize, sent: String },
     /// The lock does not use the servers of the run, so nothing is known about it.
-    #[error("the lock does not use the servers that it was given: worker {worker} got the lock without sending a \
+    #[error("the lock does not use the servers that it was given: client {worker} got the lock without sending a \
          command to any of them; it should use {} (`nodes` of its `init` request)",
         .nodes.join(", "))]
     OtherServers {
@@ -205,22 +205,22 @@ pub enum InconclusiveReason {
     LateTick { tick: u64, stalled_ms: u64 },
     /// A lock that promises to renew its lease did not, or did not report its end, and the machine may be the reason.
     #[error(
-        "the lease of worker {worker} was not renewed, and its end not reported, but the machine delayed the worker or a \
+        "the lease of client {worker} was not renewed, and its end not reported, but the machine delayed the worker or a \
          server for {delayed_ms} ms: {RERUN}"
     )]
     RenewalDelayed { worker: usize, delayed_ms: u64 },
     /// Every worker exited, although no fault killed it.
-    #[error("too little to judge: all workers died")]
+    #[error("too little to judge: all clients died")]
     EverybodyDied,
     /// A signal that no fault sent ended a worker.
     #[error(
-        "{reason} ended worker {worker}, and no fault did: another process, or the machine because it ran out of \
+        "{reason} ended client {worker}, and no fault did: another process, or the machine because it ran out of \
          memory; {RERUN}"
     )]
     KilledFromOutside { worker: usize, reason: String },
     /// A worker was stopped until it missed its deadline.
     #[error(
-        "worker {worker} was stopped by a signal (SIGSTOP) that no fault sent, and nothing resumed it: a program \
+        "client {worker} was stopped by a signal (SIGSTOP) that no fault sent, and nothing resumed it: a program \
          must not stop itself or the processes that it started"
     )]
     WorkerStopped { worker: usize },
@@ -231,7 +231,7 @@ pub enum InconclusiveReason {
         if *.left == 0 { "no client" } else { "only one client" })]
     TooFewClients { died: Vec<usize>, left: usize },
     /// No two workers ever wanted a lock at the same time.
-    #[error("too little to judge: no two workers ever competed for a lock")]
+    #[error("too little to judge: no two clients ever competed for a lock")]
     NobodyCompeted,
     /// Faults affected holders, but no other client sent a command before those holders left.
     #[error(
@@ -299,7 +299,7 @@ pub enum Component {
     #[error("node {0}")]
     Node(usize),
     /// The worker with this number.
-    #[error("worker {0}")]
+    #[error("client {0}")]
     Worker(usize),
 }
 
@@ -335,7 +335,7 @@ pub enum StarvationReason {
     WrongClock,
     /// Attempts without a definite answer may have taken the lock.
     #[error(
-        "{STARVED} attempts of workers that a fault affected may have taken it again and again"
+        "{STARVED} attempts of clients that a fault affected may have taken it again and again"
     )]
     AttemptsInDoubt,
     /// A client that was supposed to be frozen or dead was running.
@@ -473,7 +473,7 @@ fn describe_budget(budget: Budget, most: u64) -> String {
 fn worker_list(numbers: &[usize]) -> String {
     let list: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     let plural = if list.len() == 1 { "" } else { "s" };
-    format!("worker{plural} {}", list.join(", "))
+    format!("client{plural} {}", list.join(", "))
 }
 
 fn backend_list(backends: &[BackendName]) -> String {

@@ -293,7 +293,7 @@ mod tests {
             at_ns: 900_000_000,
             observation: Observation::Attempts {
                 ops: vec![evidence.timeline.holds()[0].op],
-                statement: "worker 0 claimed too much".into(),
+                statement: "client 0 claimed too much".into(),
             },
         };
         let verdict = verdict(
@@ -305,9 +305,9 @@ mod tests {
         assert_eq!(verdict.cause, Some(Cause::Undetermined));
         assert_eq!(verdict.violations, 2);
         let story = verdict.story.join("\n");
-        assert!(story.contains("worker 0 got the lock"), "{story}");
+        assert!(story.contains("client 0 got the lock"), "{story}");
         assert!(
-            story.contains("0.900 s  worker 0 claimed too much"),
+            story.contains("0.900 s  client 0 claimed too much"),
             "{story}"
         );
     }

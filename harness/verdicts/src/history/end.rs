@@ -77,10 +77,10 @@ impl EndedBy {
     pub fn describe(by: Option<EndedBy>, worker: usize, reason: &str) -> String {
         match by {
             Some(EndedBy::Deadline | EndedBy::Protocol) => {
-                format!("Picklock ended worker {worker}: {reason}")
+                format!("Picklock ended client {worker}: {reason}")
             }
             Some(EndedBy::Itself | EndedBy::Signal) | None => {
-                format!("worker {worker} died on its own: {reason}")
+                format!("client {worker} died on its own: {reason}")
             }
         }
     }

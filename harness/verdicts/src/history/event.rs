@@ -233,7 +233,7 @@ pub enum EventKind {
     FaultBegan {
         id: u32,
         fault: String,
-        /// Description for people, such as `pause-client of worker 1 for 1.5 s`.
+        /// Description for people, such as `pause-client of client 1 for 1.5 s`.
         detail: String,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         workers: Vec<usize>,

@@ -351,7 +351,7 @@ fn request_ends_with_its_answer_its_worker_or_the_history() {
     );
 }
 
-/// Workers 0 and 1 are frozen.
+/// Clients 0 and 1 are frozen.
 fn pause(id: u32) -> EventKind {
     EventKind::FaultBegan {
         id,

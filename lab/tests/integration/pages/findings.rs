@@ -56,7 +56,7 @@ fn ten(
 ) -> Cell {
     let verdict = match runs {
         0 => Verdict::held(),
-        _ => violated(cause, &["worker 1 deleted what worker 2 had written"]),
+        _ => violated(cause, &["client 1 deleted what client 2 had written"]),
     };
     let mut cell = cell(lock, scenario, &[(property, verdict)]);
     "1.2.3".clone_into(&mut cell.lock.version);

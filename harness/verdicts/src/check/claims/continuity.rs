@@ -76,7 +76,7 @@ impl Course<'_, '_> {
         let mut found = Vec::new();
         if let Some((at_ns, gone_ns)) = self.recreated_ns() {
             let statement = format!(
-                "a renewal of worker {worker} wrote its value again, {} ms after it had gone",
+                "a renewal of client {worker} wrote its value again, {} ms after it had gone",
                 ms_from_ns(gone_ns)
             );
             found.push((at_ns, Claim::Recreation, statement));
@@ -85,7 +85,7 @@ impl Course<'_, '_> {
             && self.is_false_loss(at_ns)
         {
             let statement = format!(
-                "worker {worker} reported a loss, although its value still existed with time left"
+                "client {worker} reported a loss, although its value still existed with time left"
             );
             found.push((at_ns, Claim::Loss, statement));
         }
@@ -94,7 +94,7 @@ impl Course<'_, '_> {
         {
             let locks = &self.timeline.history().header.keys;
             let statement = format!(
-                "worker {worker} reported that it had released the lock, but its value stayed in `{}`, and no other \
+                "client {worker} reported that it had released the lock, but its value stayed in `{}`, and no other \
                  client got the lock until it had expired",
                 key.text(locks)
             );

@@ -101,7 +101,7 @@ type DatedClaim = (u64, Claim, String);
 /// Returns the claim of a lock that promises renewal, and whose key expired during the hold.
 fn expired(missed: &MissedRenewal, hold: &Hold) -> DatedClaim {
     let statement = format!(
-        "worker {}'s key expired while it held the lock, although the lock promises to renew it",
+        "client {}'s key expired while it held the lock, although the lock promises to renew it",
         hold.worker
     );
     (missed.at_ns, Claim::Renewal, statement)
@@ -111,7 +111,7 @@ fn expired(missed: &MissedRenewal, hold: &Hold) -> DatedClaim {
 fn refused_extension(course: &Course<'_, '_>) -> Option<DatedClaim> {
     let at_ns = refused_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
-        "worker {} was refused an extension, although its value still existed with time left",
+        "client {} was refused an extension, although its value still existed with time left",
         course.hold.worker
     );
     Some((at_ns, Claim::Extension, statement))
@@ -121,7 +121,7 @@ fn refused_extension(course: &Course<'_, '_>) -> Option<DatedClaim> {
 fn late_release(course: &Course<'_, '_>) -> Option<DatedClaim> {
     let (at_ns, before_ns) = gone_ns(course.timeline, course.own, course.hold, course.quorum)?;
     let statement = format!(
-        "worker {} reported a successful release, but its value had disappeared {} ms before the release",
+        "client {} reported a successful release, but its value had disappeared {} ms before the release",
         course.hold.worker,
         ms_from_ns(before_ns)
     );
@@ -137,7 +137,7 @@ fn denied_release(
     let answer = (course.quorum, answered_ns);
     let statement = || {
         format!(
-            "worker {} reported that the lock was no longer its own, but this release had removed its value",
+            "client {} reported that the lock was no longer its own, but this release had removed its value",
             course.hold.worker
         )
     };

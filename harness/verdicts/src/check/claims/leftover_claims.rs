@@ -59,7 +59,7 @@ impl LeftoverJudge<'_> {
             return Some(Leftover::InDoubt(reason));
         }
         let statement = format!(
-            "worker {} {}, but its value stayed on {stayed} of {} nodes",
+            "client {} {}, but its value stayed on {stayed} of {} nodes",
             left.worker,
             left.reported.describe(),
             self.nodes

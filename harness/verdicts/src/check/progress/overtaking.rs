@@ -97,7 +97,7 @@ impl Overtaking {
             wait.overtakes += 1;
             if wait.overtakes == max.saturating_add(1) {
                 let statement = format!(
-                    "worker {worker} waited to write for {:.1} s, and {} readers that requested the lock later were let in",
+                    "client {worker} waited to write for {:.1} s, and {} readers that requested the lock later were let in",
                     at_ns.saturating_sub(wait.since_ns) as f64 / 1e9,
                     wait.overtakes
                 );

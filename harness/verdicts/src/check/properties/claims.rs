@@ -146,7 +146,7 @@ impl Claims {
             return;
         };
         let statement = format!(
-            "worker {} reported that its request took {elapsed_ms} ms, {waited_ms} ms after it was sent",
+            "client {} reported that its request took {elapsed_ms} ms, {waited_ms} ms after it was sent",
             attempt.worker
         );
         self.record(at_ns, Claim::Elapsed, vec![attempt.op], statement);
@@ -190,7 +190,7 @@ impl Claims {
     /// Records a grant that only the late reply to an earlier command explains.
     fn record_late_reply(&mut self, at_ns: u64, attempt: &Attempt) {
         let statement = format!(
-            "worker {} was granted the lock without a value for this request, after an earlier request without an \
+            "client {} was granted the lock without a value for this request, after an earlier request without an \
              answer",
             attempt.worker
         );
@@ -205,7 +205,7 @@ impl Claims {
             wrong_expiry(attempt, written, quorum, margin_ms(self.declares))
         {
             let statement = format!(
-                "worker {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
+                "client {} requested a lease of {} ms, but its key on node {node} was set to expire after {ttl_ms} ms",
                 attempt.worker,
                 ms_from_ns(attempt.ttl_ns)
             );
@@ -222,7 +222,7 @@ impl Claims {
             expiries.find(|(_, ttl_ms)| is_too_long(attempt, *ttl_ms, margin_ms))
         {
             let statement = format!(
-                "worker {} requested an extension to {} ms, but its key on node {node} was set to expire after \
+                "client {} requested an extension to {} ms, but its key on node {node} was set to expire after \
                  {ttl_ms} ms",
                 attempt.worker,
                 ms_from_ns(attempt.ttl_ns)
@@ -252,7 +252,7 @@ impl Claims {
             return;
         }
         let statement = format!(
-            "worker {} was granted the lock, but its value was written to {nodes} of {} nodes",
+            "client {} was granted the lock, but its value was written to {nodes} of {} nodes",
             attempt.worker, self.nodes
         );
         self.record(at_ns, Claim::Grant, vec![attempt.op], statement);
@@ -280,7 +280,7 @@ impl Claims {
         };
         let more_ms = ms_from_ns(reported_end_ns - written_end_ns);
         let statement = format!(
-            "worker {} was granted a lease that ends {more_ms} ms after the expiry that was written",
+            "client {} was granted a lease that ends {more_ms} ms after the expiry that was written",
             attempt.worker
         );
         let rests_on_doubt = (written.left_by).is_some_and(|op| self.in_doubt.contains(&op));

@@ -62,7 +62,7 @@ impl Once {
             ""
         };
         let statement = format!(
-            "tick {tick} ran twice: worker {} began its job, and {:.3} s later worker {}{again}",
+            "tick {tick} ran twice: client {} began its job, and {:.3} s later client {}{again}",
             first.worker,
             second.at_ns.saturating_sub(first.at_ns) as f64 / 1e9,
             second.worker,

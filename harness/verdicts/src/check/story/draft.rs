@@ -69,7 +69,7 @@ impl<'a> Draft<'a> {
         let lock = self.facts.history.header.named(hold.lock, "the lock");
         let lease = describe_lease(self.facts, hold);
         let command = taken_with(self.facts, hold);
-        let text = format!("worker {} got {lock}{command}{lease}", hold.worker);
+        let text = format!("client {} got {lock}{command}{lease}", hold.worker);
         self.add(hold.begin_ns, Weight::Plot, text);
     }
 
@@ -129,7 +129,7 @@ impl<'a> Draft<'a> {
         let faults = self.facts.faults.iter();
         for fault in faults.filter(|fault| !fault.missed && fault.touches(from_ns, to_ns)) {
             if let Some(worker) = fault.breached_by.first() {
-                let text = format!("{} began, but did not reach worker {worker}", fault.detail);
+                let text = format!("{} began, but did not reach client {worker}", fault.detail);
                 self.add(fault.began_ns, Weight::Background, text);
                 continue;
             }
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
     /// Adds the death of the worker, if it ended the hold.
     pub fn describe_death(&mut self, hold: &Hold) {
         if hold.ended == HoldEnd::Killed {
-            let text = format!("worker {} died", hold.worker);
+            let text = format!("client {} died", hold.worker);
             self.add(hold.end_ns, Weight::Reason, text);
         }
     }
@@ -179,7 +179,7 @@ impl<'a> Draft<'a> {
         let mut leases = hold.possible_leases.iter();
         if let Some(lease) = leases.find(|lease| lease.from_ns > hold.begin_ns) {
             let text = format!(
-                "worker {} extended an expired lease, as if the lock were still its own",
+                "client {} extended an expired lease, as if the lock were still its own",
                 hold.worker
             );
             self.add(lease.from_ns, Weight::Decisive, text);
@@ -190,7 +190,7 @@ impl<'a> Draft<'a> {
     pub fn describe_taken(&mut self, taken: &Taken<'_>) {
         let taking = taken.taking;
         let name = |worker: Option<usize>| match worker {
-            Some(worker) => format!("worker {worker}"),
+            Some(worker) => format!("client {worker}"),
             None => "another client".to_owned(),
         };
         let (done, at_ns) = match taken.owner_hold {

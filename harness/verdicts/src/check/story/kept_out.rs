@@ -57,7 +57,7 @@ pub(super) fn describe_blocked_lock(draft: &mut Draft<'_>, starvation: &Starvati
 /// Returns the name of a worker, or of the probe, which takes the locks after the run.
 fn client(facts: &Facts<'_>, worker: usize) -> String {
     if worker < facts.history.header.workers {
-        format!("worker {worker}")
+        format!("client {worker}")
     } else {
         "the probe".to_owned()
     }
@@ -73,7 +73,7 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
         _ => "",
     };
     let text = format!(
-        "{} of worker {} wrote the value {} on node {} that kept the others out{expiry}",
+        "{} of client {} wrote the value {} on node {} that kept the others out{expiry}",
         author.command,
         author.worker,
         abbreviate(&span.value),

@@ -38,7 +38,7 @@ pub(super) fn lost_values(facts: &Facts<'_>, hold: &Hold, to_ns: u64) -> Vec<(u6
     }
     let sentences = all.into_iter().map(|(span, how, nodes)| {
         let (value, nodes) = (abbreviate(&span.value), node_list(nodes));
-        let text = format!("worker {}'s value {value} on {nodes} {how}", hold.worker);
+        let text = format!("client {}'s value {value} on {nodes} {how}", hold.worker);
         (span.until_ns, text)
     });
     sentences.collect()
@@ -104,7 +104,7 @@ pub(super) fn written_values(
             (None, None) => "without expiry".to_owned(),
         };
         let (command, worker, node) = (&by.command, by.worker, span.node);
-        let text = format!("{command} of worker {worker} wrote {value} on node {node}, {expiry}");
+        let text = format!("{command} of client {worker} wrote {value} on node {node}, {expiry}");
         Some((span.from_ns, text))
     })
 }
@@ -166,7 +166,7 @@ fn how_lost(facts: &Facts<'_>, span: &ValueSpan, hold: &Hold) -> Option<String> 
 }
 
 /// Describes a command that affected a lock at `at_ns`, with its sender, its purpose, and the fault that held it back:
-/// `the DEL that worker 1 sent at 2.406 s to release its hold from 1.205 s (held back by hold)`. Only a command that
+/// `the DEL that client 1 sent at 2.406 s to release its hold from 1.205 s (held back by hold)`. Only a command that
 /// removed a value may be a late release.
 pub(super) fn describe_command(
     facts: &Facts<'_>,
@@ -192,12 +192,12 @@ pub(super) fn describe_command(
         },
     };
     match by.sent_ns {
-        None => format!("the {command} that worker {worker} then sent {purpose}"),
+        None => format!("the {command} that client {worker} then sent {purpose}"),
         Some(sent_ns) => {
             let fault = held_back_by(facts, worker, (sent_ns, at_ns));
             let sent = clock(sent_ns);
             format!(
-                "the {command} that worker {worker} sent at {sent} {purpose} (held back{fault})"
+                "the {command} that client {worker} sent at {sent} {purpose} (held back{fault})"
             )
         }
     }

@@ -105,7 +105,7 @@ fn summary(facts: &Facts<'_>) -> String {
             }
         }
         ResolvedObservation::ClientDeath(death) => format!(
-            "the process of worker {} ended without a fault",
+            "the process of client {} ended without a fault",
             death.worker
         ),
         ResolvedObservation::Deadlock(deadlock) => format!(
@@ -176,7 +176,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     };
     let text = if holds.others.is_empty() && !is_semaphore {
         format!(
-            "worker {got} got {lock}{taken} while worker {} still held it: {lease}",
+            "client {got} got {lock}{taken} while client {} still held it: {lease}",
             first.worker
         )
     } else {
@@ -185,7 +185,7 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
         workers.sort_unstable();
         let workers: Vec<String> = workers.iter().map(usize::to_string).collect();
         format!(
-            "worker {got} got {a_permit}{taken} while workers {} still held {theirs}: {lease}",
+            "client {got} got {a_permit}{taken} while clients {} still held {theirs}: {lease}",
             workers.join(", ")
         )
     };
@@ -195,14 +195,14 @@ fn describe_overlap(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     describe_long_section(draft, holds);
     if let Some(phantom_ns) = holds.phantom_ns {
         let text = format!(
-            "the lock let worker {} act as the leader, and no lease of its key could run any more",
+            "the lock let client {} act as the leader, and no lease of its key could run any more",
             first.worker
         );
         draft.add(phantom_ns, Weight::Decisive, text);
     }
     if let Some(requested_at_ns) = holds.late_extension_ns {
         let text = format!(
-            "worker {} requested an extension, but no command reached a server before the lease ended",
+            "client {} requested an extension, but no command reached a server before the lease ended",
             first.worker
         );
         draft.add(requested_at_ns, Weight::Decisive, text);
@@ -239,7 +239,7 @@ fn describe_long_section(draft: &mut Draft<'_>, holds: &Overlap<'_>) {
     let is_short = hold.lease_reported && left_ns < whole_ns && left_ns < took_ns;
     if holds.is_outlived && is_short && !was_frozen {
         let text = format!(
-            "worker {} got the lock with {} of its lease left, but its section took {}",
+            "client {} got the lock with {} of its lease left, but its section took {}",
             hold.worker,
             length(left_ns),
             length(took_ns)
@@ -263,9 +263,9 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
             };
             if is_loss_reported(facts, hold, until_ns) {
                 let until = clock(until_ns);
-                format!("worker {worker}'s lease was running, and its loss was reported at {until}")
+                format!("client {worker}'s lease was running, and its loss was reported at {until}")
             } else {
-                format!("worker {worker}'s lease ran until {}", clock(until_ns))
+                format!("client {worker}'s lease ran until {}", clock(until_ns))
             }
         }
         Some(lease)
@@ -275,9 +275,9 @@ fn lease_at(facts: &Facts<'_>, hold: &Hold, at_ns: u64) -> String {
             // ended.
             let ran_out = ran_out_ns(facts, hold, at_ns).filter(|_| hold.is_lease_a_bound());
             let ago = length(at_ns - ran_out.unwrap_or(lease.until_ns));
-            format!("worker {worker}'s lease had expired {ago} earlier")
+            format!("client {worker}'s lease had expired {ago} earlier")
         }
-        _ => format!("the length of worker {worker}'s lease is unknown"),
+        _ => format!("the length of client {worker}'s lease is unknown"),
     }
 }
 
@@ -348,7 +348,7 @@ fn describe_stale_token(
     let at_ns = draft.facts.at_ns;
     if let Some(earlier) = before {
         let text = format!(
-            "worker {} got the lock with token {}",
+            "client {} got the lock with token {}",
             earlier.worker, stale.highest
         );
         draft.add(earlier.begin_ns, Weight::Plot, text);
@@ -356,7 +356,7 @@ fn describe_stale_token(
     }
     if let Some(hold) = hold {
         let text = format!(
-            "worker {} got the lock with token {}, which is not higher than {}",
+            "client {} got the lock with token {}, which is not higher than {}",
             hold.worker, stale.fence, stale.highest
         );
         draft.add(at_ns, Weight::Decisive, text);
@@ -393,7 +393,7 @@ fn describe_deadlock(draft: &mut Draft<'_>, deadlock: &Deadlock) {
     for wait in &deadlock.waits {
         let lock = facts.history.header.named(wait.wanted, "the lock");
         let text = format!(
-            "worker {} began to wait for {lock}, which worker {} held",
+            "client {} began to wait for {lock}, which client {} held",
             wait.worker, wait.holder
         );
         draft.add(wait.since_ns, Weight::Decisive, text);
@@ -422,16 +422,16 @@ fn describe_starvation(draft: &mut Draft<'_>, starvation: &Starvation, last: Opt
         && !starvation.has_unexpiring_key
     {
         let text = format!(
-            "the outcome of worker {worker}'s attempt to get {lock} is unknown: it may hold it"
+            "the outcome of client {worker}'s attempt to get {lock} is unknown: it may hold it"
         );
         draft.add(at_ns, Weight::Plot, text);
     }
     if until_ns > from_ns {
         let text = match starvation.worker {
             Some(worker) if starvation.in_turn => format!(
-                "{lock} should have been free, and workers requested it in turn, most recently worker {worker}"
+                "{lock} should have been free, and clients requested it in turn, most recently client {worker}"
             ),
-            Some(worker) => format!("{lock} should have been free, and worker {worker} wanted it"),
+            Some(worker) => format!("{lock} should have been free, and client {worker} wanted it"),
             None => format!("{lock} should have been free, and the probe after the run wanted it"),
         };
         draft.add(from_ns, Weight::Plot, text);

@@ -45,7 +45,7 @@ pub(super) fn length(ns: u64) -> String {
 pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, String)> {
     let (worker, _) = what.attempt()?;
     let failed =
-        |act: &str, message: &str| format!("the {act} of worker {worker} failed: {message}");
+        |act: &str, message: &str| format!("the {act} of client {worker} failed: {message}");
     Some(match what {
         EventKind::StockRead {
             key,
@@ -66,22 +66,22 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
         EventKind::ValueRead { first, second, .. } if first != second => (
             Weight::Decisive,
             format!(
-                "worker {worker} read {first} in one half of the value, and {second} in the other"
+                "client {worker} read {first} in one half of the value, and {second} in the other"
             ),
         ),
         EventKind::ValueRead { .. } => return None,
         EventKind::ValueWritten { to, .. } => (
             Weight::Reason,
-            format!("worker {worker} changed the other half to {to}"),
+            format!("client {worker} changed the other half to {to}"),
         ),
         EventKind::JobBegan { tick, .. } => (
             Weight::Decisive,
-            format!("worker {worker} began the job of tick {tick}"),
+            format!("client {worker} began the job of tick {tick}"),
         ),
         EventKind::FencedOff { fence, highest, .. } => (
             Weight::Reason,
             format!(
-                "the resource rejected worker {worker}: its token {fence} is lower than {highest}"
+                "the resource rejected client {worker}: its token {fence} is lower than {highest}"
             ),
         ),
         EventKind::ReleaseFailed { message, .. } => (Weight::Detail, failed("release", message)),
@@ -94,17 +94,17 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
         EventKind::AcquireFailed { message, .. } => (Weight::Reason, failed("attempt", message)),
         EventKind::Extended { valid_ms, .. } => (
             Weight::Background,
-            format!("worker {worker} reported that its lease was extended by {valid_ms} ms"),
+            format!("client {worker} reported that its lease was extended by {valid_ms} ms"),
         ),
         EventKind::ExtendGranted {
             valid_ms: Some(ms), ..
         } => (
             Weight::Background,
-            format!("worker {worker} reported an extension of its lease by {ms} ms"),
+            format!("client {worker} reported an extension of its lease by {ms} ms"),
         ),
         _ => {
             let (weight, text) = predicate(what)?;
-            (weight, format!("worker {worker} {text}"))
+            (weight, format!("client {worker} {text}"))
         }
     })
 }
@@ -112,7 +112,7 @@ pub(super) fn sentence(header: &Header, what: &EventKind) -> Option<(Weight, Str
 /// Returns the sentence of a confirmation that a leader may act.
 fn may_act(worker: usize, epoch: Option<u64>) -> String {
     let epoch = epoch.map_or_else(String::new, |epoch| format!(", in epoch {epoch}"));
-    format!("the lock confirmed to worker {worker} that it leads and may act{epoch}")
+    format!("the lock confirmed to client {worker} that it leads and may act{epoch}")
 }
 
 /// Returns the sentence of a change of the stock.
@@ -124,7 +124,7 @@ fn stock_changed(
 ) -> (Weight, String) {
     let who = match belated {
         Some(belated) => belated_write(worker, belated),
-        None => format!("worker {worker}"),
+        None => format!("client {worker}"),
     };
     let changed = format!("{who} changed {stock} from {from} to {to}");
     match (to < 0, belated) {
@@ -136,7 +136,7 @@ fn stock_changed(
 
 /// Returns the sentence of a read, which a replica may have answered with the stock of an earlier time.
 fn stock_read(worker: usize, name: &str, stock: i64, as_of_ns: Option<u64>) -> (Weight, String) {
-    let read = format!("worker {worker} read {name} {stock}");
+    let read = format!("client {worker} read {name} {stock}");
     match as_of_ns {
         Some(ns) => (
             Weight::Plot,
@@ -157,14 +157,14 @@ fn belated_write(
 ) -> String {
     let requested = clock(requested_at_ns);
     match by {
-        StockFault::LateWrite => format!("the write that worker {worker} had sent at {requested}"),
+        StockFault::LateWrite => format!("the write that client {worker} had sent at {requested}"),
         StockFault::LateCommit => {
-            format!("the commit of the write that worker {worker} had sent at {requested}")
+            format!("the commit of the write that client {worker} had sent at {requested}")
         }
         StockFault::UncheckedWrite => {
-            format!("worker {worker}, whose section had failed at {requested},")
+            format!("client {worker}, whose section had failed at {requested},")
         }
-        StockFault::StaleRead => format!("worker {worker}, with a reading from {requested},"),
+        StockFault::StaleRead => format!("client {worker}, with a reading from {requested},"),
     }
 }
 

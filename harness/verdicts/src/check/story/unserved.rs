@@ -66,7 +66,7 @@ pub(in crate::check) fn kept_out_without_expiry(evidence: &Evidence<'_>) -> Opti
         "and let no other client in: its value never expires"
     };
     Some(format!(
-        "worker {} held {} for {}, longer than its lease of {}, {reason}",
+        "client {} held {} for {}, longer than its lease of {}, {reason}",
         hold.worker,
         evidence.history.header.named(hold.lock, "the lock"),
         length(hold.end_ns.saturating_sub(hold.begin_ns)),
@@ -99,7 +99,7 @@ fn describe_hold(evidence: &Evidence<'_>, hold: &Hold, end_ns: u64) -> String {
         HoldEnd::Released => "",
     };
     let lock = evidence.history.header.named(hold.lock, "the lock");
-    let text = format!("worker {} held {lock} for {held}{until}", hold.worker);
+    let text = format!("client {} held {lock} for {held}{until}", hold.worker);
     let spans = evidence
         .key_history()
         .map_or(&[][..], |key_history| &key_history.spans);

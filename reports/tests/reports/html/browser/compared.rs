@@ -58,8 +58,8 @@ fn before_and_after() -> (ReportInput, ReportInput) {
     time(&mut after, 4, 420, 1_000);
     time(&mut after, 5, 5_000, 12);
     let story = [
-        "0.412 s  worker 1 got the lock (lease until 1.412 s)",
-        "0.634 s  worker 2 got the lock while worker 1 still held it",
+        "0.412 s  client 1 got the lock (lease until 1.412 s)",
+        "0.634 s  client 2 got the lock while client 1 still held it",
     ];
     let broken = violated(Cause::LostOnFailover, &story);
     set(&mut after, 0, Property::Lease, broken);
