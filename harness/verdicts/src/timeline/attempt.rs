@@ -203,12 +203,20 @@ impl Attempt {
     fn follow_lease(&mut self, event: &Event, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
         let at_ns = event.at_ns;
         match event.what {
+            // The renewal was answered too late: the lease that it reports never ran.
+            EventKind::Extended { valid_ms: 0, .. } => {}
             EventKind::Extended {
                 valid_ms,
                 elapsed_ms,
                 ..
             } => self.move_lease(at_ns, see, |attempt| {
-                attempt.reported_deadline(at_ns, valid_ms, elapsed_ms)
+                let known_ns = attempt.deadline_ns;
+                let deadline = attempt.reported_deadline(at_ns, valid_ms, elapsed_ms);
+                match elapsed_ms {
+                    Some(_) => deadline,
+                    // The report may be nearly as old as the answer before it.
+                    None => deadline.extending(known_ns),
+                }
             }),
             EventKind::Extend { .. } => {
                 (self.extend_ns, self.extend_written_ns) = (Some(at_ns), (0, 0));

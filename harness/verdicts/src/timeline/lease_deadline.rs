@@ -56,6 +56,15 @@ impl LeaseDeadline {
         }
     }
 
+    /// Returns the deadline of a reported extension of a lease that certainly ran until `known_ns`. An extension does not
+    /// shorten a lease, unless even its latest deadline is earlier.
+    pub(super) fn extending(self, known_ns: u64) -> Self {
+        LeaseDeadline {
+            earliest_ns: self.earliest_ns.max(known_ns.min(self.latest_ns)),
+            ..self
+        }
+    }
+
     /// Limits the uncertain part of the deadline to the time at which the value expires.
     pub(super) fn no_longer_than(self, runs_out_ns: u64) -> Self {
         LeaseDeadline {
