@@ -282,7 +282,8 @@ impl<B: Backend> Nemesis<B> {
         }
         // If none of the keys exists, the fault has affected nothing.
         if matches!(change, DataChange::Evict(_)) && evicted == 0 {
-            let reason = "no lock was held: there was no key to evict";
+            let reason = "there was no key to evict: the lock was free, or its key is in another database or has \
+                          a name that is not text";
             return Err(Refusal::Failed(reason.into()));
         }
         Ok(())
