@@ -5,7 +5,7 @@
 //! | open | read as |
 //! |---|---|
 //! | a loss | the key of a value ran out during the hold, before the run ended its clients, and the values that remained were too few for a grant |
-//! | what excuses it | a fault that was active since the last renewal |
+//! | what excuses it | a fault that was active since the last renewal, or ended at that time: equal times prove no order |
 //! | what excuses the silence after an excused loss | the time of the faults that concern this client, since its request, and a tenth of a lease. A wrong clock excuses any silence. But no fault excuses the silence before it |
 //! | faults that do not concern a client | freezes and deaths of other clients |
 //! | the end of the silence | the report of the loss, an extension that is granted, or the end of the hold |
@@ -52,7 +52,7 @@ pub fn silent_loss(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         .events("fault-began")
         .map(|line| (line, case.end_of(line).unwrap_or(u64::MAX)))
         .collect();
-    let touches = |(line, until): &&(&Line, u64), from: u64, to: u64| line.at < to && *until > from;
+    let touches = |(line, until): &&(&Line, u64), from: u64, to: u64| line.at < to && *until >= from;
     if !faults
         .iter()
         .any(|fault| touches(&fault, renewed, lost.until))
