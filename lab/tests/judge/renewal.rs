@@ -52,7 +52,8 @@ pub fn silent_loss(case: &Case, attempt: &Attempt) -> Option<(u64, Finding)> {
         .events("fault-began")
         .map(|line| (line, case.end_of(line).unwrap_or(u64::MAX)))
         .collect();
-    let touches = |(line, until): &&(&Line, u64), from: u64, to: u64| line.at < to && *until >= from;
+    let touches =
+        |(line, until): &&(&Line, u64), from: u64, to: u64| line.at < to && *until >= from;
     if !faults
         .iter()
         .any(|fault| touches(&fault, renewed, lost.until))

@@ -56,8 +56,8 @@ impl LeaseDeadline {
         }
     }
 
-    /// Returns the deadline of a reported extension of a lease that certainly ran until `known_ns`. An extension does not
-    /// shorten a lease, unless even its latest deadline is earlier.
+    /// Returns the deadline of a reported extension of a lease that certainly ran until `known_ns`. An extension does
+    /// not shorten a lease, unless even its latest deadline is earlier.
     pub(super) fn extending(self, known_ns: u64) -> Self {
         LeaseDeadline {
             earliest_ns: self.earliest_ns.max(known_ns.min(self.latest_ns)),
