@@ -203,8 +203,12 @@ impl Attempt {
     fn follow_lease(&mut self, event: &Event, see: &mut impl FnMut(&Attempt, Step)) -> Followed {
         let at_ns = event.at_ns;
         match event.what {
-            // The renewal was answered too late: the lease that it reports never ran.
-            EventKind::Extended { valid_ms: 0, .. } => {}
+            // The renewal was answered too late: the lease that it reports never ran. When it was written is unknown.
+            EventKind::Extended {
+                valid_ms: 0,
+                elapsed_ms: None,
+                ..
+            } => {}
             EventKind::Extended {
                 valid_ms,
                 elapsed_ms,

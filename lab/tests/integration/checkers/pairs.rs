@@ -151,6 +151,11 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
                 ..
             } if op == attempt => (valid_ms, elapsed_ms),
             EventKind::Extended {
+                valid_ms: 0,
+                elapsed_ms: None,
+                ..
+            } => continue,
+            EventKind::Extended {
                 op,
                 valid_ms,
                 elapsed_ms,
@@ -183,6 +188,16 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
         };
         let valid_ns = valid_ms.unwrap_or(ttl_ms) * MS;
         let (early_ns, late_ns) = (report_window_ns.0 + valid_ns, report_window_ns.1 + valid_ns);
+        // An extension of unknown age does not shorten the lease.
+        let is_undated = matches!(
+            event.what,
+            EventKind::Extended {
+                elapsed_ms: None,
+                ..
+            }
+        );
+        let known_ns = reports.last().filter(|_| is_undated);
+        let early_ns = early_ns.max(known_ns.map_or(0, |report| report.until_ns.0.min(late_ns)));
         // The value that it wrote since the previous report shows how long the lease can last.
         let runs_out_ns = match valid_ms.and(elapsed_ms) {
             Some(_) => runs_out(
