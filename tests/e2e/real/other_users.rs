@@ -113,7 +113,7 @@ fn knows_of_it(run: Running) {
     assert!(matches!(outcome.code, Some(1 | 3)), "{}", outcome.all());
     let document = outcome.json_file("run/run.json");
     let trouble = document["trouble"].to_string();
-    let refused = format!("a client of user {NOBODY} was refused on a link of worker ");
+    let refused = format!("a program of user {NOBODY} was refused on the link of client ");
     assert!(trouble.contains(&refused), "{trouble}");
     for (property, verdict) in document["verdicts"].as_object().unwrap() {
         assert_ne!(verdict["status"], "held", "{property}");

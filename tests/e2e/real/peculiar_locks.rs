@@ -75,7 +75,7 @@ fn release_that_is_sent_once_more_is_named() {
         "late-second-delete",
         "calm",
         &expected,
-        "the DEL that worker",
+        "the DEL that client",
     );
     // With a round trip of 70 ms, the robbed client has always left before another enters.
     let expected = ["ownership violated stolen-release"];
@@ -83,7 +83,7 @@ fn release_that_is_sent_once_more_is_named() {
         "late-second-delete",
         "network-delay",
         &expected,
-        "the DEL that worker",
+        "the DEL that client",
     );
 }
 
@@ -94,7 +94,7 @@ fn renewal_of_another_clients_lock_is_named() {
         "blind-renewal",
         "gc-pause",
         &expected,
-        "the PEXPIRE that worker",
+        "the PEXPIRE that client",
     );
 }
 

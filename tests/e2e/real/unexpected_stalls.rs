@@ -245,6 +245,6 @@ fn lock_of_another_user_is_not_judged() {
     let everybody = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(call.temp().parent().unwrap(), everybody).unwrap();
     let outcome = call.start().finish();
-    nothing_is_judged(&outcome, &["a client of user 65534 was refused"]);
+    nothing_is_judged(&outcome, &["a program of user 65534 was refused"]);
     ended_by(&outcome, "clients-refused");
 }

@@ -134,6 +134,31 @@ fn loss(at_ns: u64, previous: Option<&Report>) -> Report {
     }
 }
 
+/// Returns the validity and the elapsed time that a report of this attempt contains. An extension by 0 of unknown age
+/// is none.
+fn lease_report(what: &EventKind, attempt: u64) -> Option<(Option<u64>, Option<u64>)> {
+    match *what {
+        EventKind::Extended {
+            valid_ms: 0,
+            elapsed_ms: None,
+            ..
+        } => None,
+        EventKind::Granted {
+            op,
+            valid_ms,
+            elapsed_ms,
+            ..
+        } if op == attempt => Some((valid_ms, elapsed_ms)),
+        EventKind::Extended {
+            op,
+            valid_ms,
+            elapsed_ms,
+            ..
+        } if op == attempt => Some((Some(valid_ms), elapsed_ms)),
+        _ => None,
+    }
+}
+
 /// Returns the reports about the lease of an attempt, in the order in which they arrived.
 pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
     let Some((acquire_ns, _, ttl_ms)) = request(events, attempt) else {
@@ -143,29 +168,12 @@ pub(super) fn reports(events: &[Event], attempt: u64) -> Vec<Report> {
     // When each report arrived, and the earliest time at which it was written according to its own figures.
     let mut written: Vec<(u64, u64)> = Vec::new();
     for event in events {
-        let (valid_ms, elapsed_ms) = match event.what {
-            EventKind::Granted {
-                op,
-                valid_ms,
-                elapsed_ms,
-                ..
-            } if op == attempt => (valid_ms, elapsed_ms),
-            EventKind::Extended {
-                valid_ms: 0,
-                elapsed_ms: None,
-                ..
-            } => continue,
-            EventKind::Extended {
-                op,
-                valid_ms,
-                elapsed_ms,
-                ..
-            } if op == attempt => (Some(valid_ms), elapsed_ms),
-            EventKind::Lost { op, .. } if op == attempt => {
-                reports.push(loss(event.at_ns, reports.last()));
-                continue;
-            }
-            _ => continue,
+        if matches!(event.what, EventKind::Lost { op, .. } if op == attempt) {
+            reports.push(loss(event.at_ns, reports.last()));
+            continue;
+        }
+        let Some((valid_ms, elapsed_ms)) = lease_report(&event.what, attempt) else {
+            continue;
         };
         let at_ns = event.at_ns;
         let not_before_ns = (written.iter())
