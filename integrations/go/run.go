@@ -309,8 +309,8 @@ func workerOutput(directory string) []string {
 			continue
 		}
 		seen[text] = true
-		worker := strings.Replace(strings.TrimSuffix(filepath.Base(log), ".log"), "-", " ", 1)
-		lines = append(lines, "", "Output of "+worker+":")
+		client := strings.Replace(strings.TrimSuffix(filepath.Base(log), ".log"), "worker-", "client ", 1)
+		lines = append(lines, "", "Output of "+client+":")
 		last := strings.Split(text, "\n")
 		if len(last) > lastLines {
 			last = last[len(last)-lastLines:]

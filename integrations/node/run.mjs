@@ -154,11 +154,11 @@ function workerOutput(directory) {
   const texts = new Map();
   for (const log of logs) {
     const text = readFileSync(join(directory, log), "utf8").trim();
-    if (text && !texts.has(text)) texts.set(text, basename(log, ".log").replace("-", " "));
+    if (text && !texts.has(text)) texts.set(text, basename(log, ".log").replace("worker-", "client "));
   }
-  return [...texts].flatMap(([text, worker]) => [
+  return [...texts].flatMap(([text, client]) => [
     "",
-    `Output of ${worker}:`,
+    `Output of ${client}:`,
     ...lastLines(text.split("\n")).map((line) => `  ${line}`),
   ]);
 }

@@ -189,7 +189,7 @@ namespace Picklock
                 var text = File.ReadAllText(log).Trim();
                 if (text != "" && !texts.ContainsKey(text))
                 {
-                    texts[text] = Path.GetFileNameWithoutExtension(log).Replace('-', ' ');
+                    texts[text] = Path.GetFileNameWithoutExtension(log).Replace("worker-", "client ");
                 }
             }
             var lines = new StringBuilder();

@@ -313,7 +313,7 @@ def _worker_output(directory):
         text = log.read_text(encoding="utf-8", errors="replace").strip()
         if text and text not in seen:
             seen.add(text)
-            lines += ["", f"Output of {log.stem.replace('-', ' ')}:"]
+            lines += ["", f"Output of {log.stem.replace('worker-', 'client ')}:"]
             lines += [f"  {line}" for line in text.splitlines()[-LAST_LINES:]]
     return lines
 

@@ -184,13 +184,13 @@ final class Judgement {
             for (Path log : files.filter(file -> file.getFileName().toString().matches("worker-\\d+\\.log")).sorted().toList()) {
                 String text = Files.readString(log, StandardCharsets.UTF_8).strip();
                 if (!text.isEmpty()) {
-                    texts.putIfAbsent(text, log.getFileName().toString().replace(".log", "").replace('-', ' '));
+                    texts.putIfAbsent(text, log.getFileName().toString().replace(".log", "").replace("worker-", "client "));
                 }
             }
         }
         var lines = new ArrayList<String>();
-        texts.forEach((text, worker) -> {
-            lines.add("\n\nOutput of " + worker + ":");
+        texts.forEach((text, client) -> {
+            lines.add("\n\nOutput of " + client + ":");
             last(text.lines().toList()).forEach(line -> lines.add("\n  " + line.replace("\t", "    ")));
         });
         return String.join("", lines) + (lines.isEmpty() ? "" : "\n");
