@@ -9,7 +9,7 @@ use crate::check::causes::facts::Facts;
 use crate::check::finding::Starvation;
 use crate::check::progress::blocked_lock::BlockedLock;
 use crate::check::verdict::Cause;
-use crate::history::{EventKind, KeyCommand};
+use crate::history::{Event, EventKind, KeyCommand};
 use crate::key_history::{Renewal, ValueSpan};
 
 /// Maximum number of values to describe.
@@ -84,6 +84,12 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
         _ => Weight::Plot,
     };
     draft.add(span.from_ns, weight, text);
+    if why == Cause::NoTtl
+        && let Some(at_ns) = death(draft.facts, span, author.worker)
+    {
+        let text = format!("client {} died before it had set an expiry", author.worker);
+        draft.add(at_ns, Weight::Decisive, text);
+    }
     if matches!(why, Cause::FalseRelease | Cause::SilentRelease) {
         draft.describe_attempts(&[author.op], span.from_ns, span.until_ns);
     }
@@ -93,6 +99,17 @@ fn describe_value(draft: &mut Draft<'_>, span: &ValueSpan, why: Cause) {
             draft.describe_attempts(&[author.op], span.from_ns, last_ns);
         }
     }
+}
+
+/// Returns when a client died while a value without expiry existed.
+fn death(facts: &Facts<'_>, span: &ValueSpan, worker: usize) -> Option<u64> {
+    let died = |event: &&Event| {
+        matches!(event.what, EventKind::WorkerDown { worker: dead, .. } if dead == worker)
+            && !span.has_time()
+            && span.exists_at(event.at_ns)
+    };
+    let mut events = facts.history.events.iter();
+    events.find(died).map(|event| event.at_ns)
 }
 
 /// Describes the commands that prolonged a value, with the times of the first and the last command. Returns `None` if
