@@ -279,8 +279,13 @@ impl Claims {
             return true;
         };
         let more_ms = ms_from_ns(reported_end_ns - written_end_ns);
+        let reported = if attempt.begun_ns() < at_ns {
+            "reported an extended lease"
+        } else {
+            "was granted a lease"
+        };
         let statement = format!(
-            "client {} was granted a lease that ends {more_ms} ms after the expiry that was written",
+            "client {} {reported} that ends {more_ms} ms after the expiry that was written",
             attempt.worker
         );
         let rests_on_doubt = (written.left_by).is_some_and(|op| self.in_doubt.contains(&op));
