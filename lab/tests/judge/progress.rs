@@ -7,7 +7,7 @@
 //! | whether buyers want a lock | while a client with its quorum requests it, and until the next such request if the last one was denied and the next one, of any client, follows within a quarter of the bound: a client that pauses for longer is not kept waiting |
 //! | how long a client waits that a fault keeps away | from its first request for the lock to the grant, over all its requests, unless it is killed. A part of the wait ends with the last request in it |
 //! | "every lease that could be outstanding has expired" | one lease after each time a fault begins or ends, each kill, each failed release, and each attempt without a definite answer of a client that lacked its quorum; for a client that had it, only the first such attempt since a client last had the lock |
-//! | a lease | the requested one, or the one that a client of the run wrote if it is the requested one rounded up to a whole second |
+//! | a lease | the requested one, or the one that a client of the run wrote, not in order to release, if it is the requested one rounded up to a whole second |
 //! | a hold | no other client can have the lock until its release was answered, or one lease after it was sent, unless a fault that delays commands takes the quorum from its client: then until it was answered |
 //! | a holder that is frozen | keeps no other client out while it is frozen, from one lease after the freeze began, and from one lease after each command that renewed its value since |
 //! | a dead client's value on the only node that other clients' commands keep alive | belongs to no client: from its due expiry until it is gone, no hold is an excuse |
@@ -18,7 +18,7 @@
 //! | a probe that was refused, while something was outstanding when it began | undecided: it waits for one lease and the bound, to the millisecond |
 //! | a lock that waits for its replicas, when they are cut off or promoted | undecided |
 //! | several waits that are too long | the cause of any of them |
-//! | no value stands when the wait has become too long | the last value that kept the lock in this wait may be the cause, besides a wake-up that was lost |
+//! | no value stands when the wait has become too long, or only one of an attempt that is under way | the last value that kept the lock in this wait may be the cause, besides a wake-up that was lost |
 //! | an attempt that had the lock on enough nodes and gave it back | `taken-and-returned` may be the cause |
 //! | a request that is not answered when the run ends its clients | ends then |
 //! | a key without TTL | one that is left when the run is over |
@@ -121,7 +121,7 @@ pub fn lease(case: &Case) -> u64 {
     let values = case.key_history.values.iter();
     let of_clients = values.flat_map(|value| &value.expiries).filter(|one| {
         let by = one.by.as_ref();
-        by.is_none_or(|by| by.worker < case.file.workers)
+        by.is_none_or(|by| by.worker < case.file.workers && by.phase != "release")
     });
     let written = of_clients.filter_map(|one| one.ttl);
     written

@@ -98,7 +98,12 @@ pub fn wait_causes(case: &Case, key: u64, free: Span) -> Vec<&'static str> {
         .filter(|value| value.exists_at(at))
         .collect();
     let is_free = standing.is_empty();
-    if is_free {
+    let is_under_way = |owner: Option<(u64, u64)>| {
+        let mut attempts = case.attempts.iter();
+        let attempt = attempts.find(|one| Some((one.worker, one.op)) == owner);
+        attempt.is_some_and(|one| one.requested_at <= at && at < one.answered)
+    };
+    if standing.iter().all(|value| is_under_way(value.owner)) {
         let ended = key_history.values_of_lock(key);
         standing.extend(
             ended
